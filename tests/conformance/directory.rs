@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use menace_model::sandbox::{SandboxSpec, Workspace};
+use menace_model::sandbox::{SandboxSpec, WorkspaceContent};
 use tempfile::TempDir;
 
 pub(crate) struct HostDirectory {
@@ -35,7 +35,7 @@ impl HostDirectory {
 
     /// Spec of a sandbox that has the directory as workspace.
     pub(crate) fn copied_on_write(&self) -> SandboxSpec {
-        SandboxSpec { workspace: Workspace::CopyOnWrite(self.path()), ..SandboxSpec::default() }
+        SandboxSpec { workspace: WorkspaceContent::CopyOnWrite(self.path()), ..SandboxSpec::default() }
     }
 
     /// Hash over names, modes and contents.

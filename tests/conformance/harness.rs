@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec};
-use menace_sandbox::{Backend, Event, Process, Sandbox, SandboxError};
+use menace_sandbox::{Backend, ProcessEvent, Sandbox, SandboxError, SandboxProcess};
 
 /// A case that takes longer hangs; the slowest take about two seconds.
 const CASE_LIMIT: Duration = Duration::from_mins(1);
@@ -69,23 +69,25 @@ pub(crate) async fn path_exists(sandbox: &dyn Sandbox, path: &str) -> bool {
 }
 
 /// Reads the remaining stdout of a command and its outcome.
-pub(crate) async fn finish(process: &mut dyn Process) -> (String, ExecOutcome) {
+pub(crate) async fn finish(process: &mut dyn SandboxProcess) -> (String, ExecOutcome) {
     let mut stdout = Vec::new();
     loop {
         match process.next().await.unwrap() {
-            Event::Stdout(bytes) => stdout.extend(bytes),
-            Event::Stderr(bytes) => panic!("unexpected on stderr: {}", String::from_utf8_lossy(&bytes)),
-            Event::Exited(outcome) => return (String::from_utf8(stdout).unwrap(), *outcome),
+            ProcessEvent::Stdout(bytes) => stdout.extend(bytes),
+            ProcessEvent::Stderr(bytes) => {
+                panic!("unexpected on stderr: {}", String::from_utf8_lossy(&bytes))
+            }
+            ProcessEvent::Exited(outcome) => return (String::from_utf8(stdout).unwrap(), *outcome),
         }
     }
 }
 
 /// Reads stdout until it has at least `count` bytes.
-pub(crate) async fn read_at_least(process: &mut dyn Process, count: usize) -> String {
+pub(crate) async fn read_at_least(process: &mut dyn SandboxProcess, count: usize) -> String {
     let mut stdout = Vec::new();
     while stdout.len() < count {
         match process.next().await.unwrap() {
-            Event::Stdout(bytes) => stdout.extend(bytes),
+            ProcessEvent::Stdout(bytes) => stdout.extend(bytes),
             other => panic!("expected stdout after {:?}: {other:?}", String::from_utf8_lossy(&stdout)),
         }
     }

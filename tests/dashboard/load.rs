@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use menace_store::{Run, RunState, Store};
+use menace_store::{RunRecord, RunState, Store};
 use serde_json::json;
 
 use crate::browser::{BrowserTests, is_browser_installed};
@@ -36,7 +36,7 @@ async fn store_large_run(data: &std::path::Path, sections: usize) {
             })
         })
         .collect();
-    let run = Run {
+    let run = RunRecord {
         id: id.clone(),
         repository: "/src/large".into(),
         state: RunState::Running,

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![expect(clippy::print_stderr, reason = "tests report skips and timings")]
 
+mod access_control;
 mod browser;
 mod data;
-mod guarded;
+mod endpoints;
 mod load;
-mod looked_at;
-mod shown;
+mod pages;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use menace_model::sandbox::{ExecRequest, SandboxSpec, User};
+use menace_model::sandbox::{ExecRequest, SandboxSpec, SandboxUser};
 use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::{Backend, SandboxError};
 
@@ -112,7 +112,7 @@ fn an_engine_behind_tls_accepts_client_certificates() {
 #[test]
 fn root_in_a_container_has_no_capabilities_and_is_mapped() {
     with_engine(|options| async move {
-        let spec = SandboxSpec { user: User { uid: 0, gid: 0 }, ..SandboxSpec::default() };
+        let spec = SandboxSpec { user: SandboxUser { uid: 0, gid: 0 }, ..SandboxSpec::default() };
         // The engine of the tests runs with `--userns-remap`.
         let sandbox = connect(&options).await.create(spec).await.unwrap();
         assert_eq!(

@@ -4,15 +4,15 @@
     reason = "clippy allows it in test functions, and their helpers are no different"
 )]
 
-mod asked;
 mod engine;
-mod full;
-mod inside;
-mod left_over;
-mod pace;
+mod engine_queries;
+mod latency;
 mod packaging;
 mod pool;
+mod preset_containers;
 mod proxy;
+mod running_container;
+mod stale_containers;
 
 use std::future::Future;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(DockerOptions) -> F) {
     let Some(options) = docker_options() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(PROMPT * 3, test(options)).await.expect("the test finishes in time")
+        tokio::time::timeout(PROMPT * 3, test(options)).await.expect("the test finishes in time");
     });
 }
 

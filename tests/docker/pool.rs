@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use menace_model::sandbox::{Limits, SandboxSpec, User, Workspace};
-use menace_sandbox::docker::{DockerBackend, DockerOptions, PoolEvent, PoolObserver, PoolOptions, Removal};
+use menace_model::sandbox::{SandboxLimits, SandboxSpec, SandboxUser, WorkspaceContent};
+use menace_sandbox::docker::{
+    DockerBackend, DockerOptions, PoolEvent, PoolObserver, PoolOptions, PoolRemovalReason,
+};
 use menace_sandbox::{Backend, SandboxError};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::asked::{containers, docker, inspect};
+use crate::engine_queries::{containers, docker, inspect};
 use crate::proxy::EngineProxy;
 use crate::{PROMPT, connect, read, with_engine};
 
@@ -25,11 +27,11 @@ struct PoolEventRecorder {
 }
 
 impl PoolObserver for PoolEventRecorder {
-    fn happened(&self, event: PoolEvent) {
+    fn on_event(&self, event: PoolEvent) {
         drop(self.heard.send(event));
     }
 
-    fn keeps(&self) -> io::Result<BTreeSet<String>> {
+    fn sandboxes_to_keep(&self) -> io::Result<BTreeSet<String>> {
         Ok(self.keep.lock().unwrap().clone())
     }
 }
@@ -75,7 +77,7 @@ impl PooledBackend {
         self.until("that so many wait", is_it).await;
     }
 
-    async fn until_removed(&mut self, why: Removal) -> String {
+    async fn until_removed(&mut self, why: PoolRemovalReason) -> String {
         let is_it = |event: &PoolEvent| match event {
             PoolEvent::Removed { why: found, name } if *found == why => Some(name.clone()),
             _ => None,
@@ -95,8 +97,8 @@ fn one() -> PoolOptions {
     PoolOptions { size: 1, ..PoolOptions::default() }
 }
 
-fn limits(memory: u64, cpus: f64, pids: u64) -> Limits {
-    Limits { memory: Some(memory), cpus: Some(cpus), pids: Some(pids), ..Limits::default() }
+fn limits(memory: u64, cpus: f64, pids: u64) -> SandboxLimits {
+    SandboxLimits { memory: Some(memory), cpus: Some(cpus), pids: Some(pids), ..SandboxLimits::default() }
 }
 
 #[test]
@@ -148,7 +150,7 @@ fn host_files_are_copied_into_a_pooled_container() {
         let waiting = pooled.waiting();
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("of_the_host"), "text").unwrap();
-        let workspace = Workspace::CopyOnWrite(directory.path().to_owned());
+        let workspace = WorkspaceContent::CopyOnWrite(directory.path().to_owned());
         let sandbox =
             pooled.backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await.unwrap();
         assert_eq!(vec![sandbox.id().to_owned()], waiting);
@@ -165,15 +167,15 @@ fn idle_and_unhealthy_containers_are_removed() {
         let mut idle = PooledBackend::new(&options, "idle", pool).await;
         idle.until_waiting(1).await;
         let waiting = idle.waiting();
-        idle.backend.sweep().await.unwrap();
-        assert_eq!(vec![idle.until_removed(Removal::Idle).await], waiting);
+        idle.backend.remove_expired().await.unwrap();
+        assert_eq!(vec![idle.until_removed(PoolRemovalReason::Idle).await], waiting);
         assert_eq!(containers(&idle.options), Vec::<Value>::new(), "it is replaced only on the next request");
 
         let pool = PoolOptions { usual: usual.clone(), lifetime: Duration::ZERO, ..one() };
         let mut old = PooledBackend::new(&options, "lifetime", pool).await;
         old.until_waiting(1).await;
-        old.backend.sweep().await.unwrap();
-        let gone = old.until_removed(Removal::Lifetime).await;
+        old.backend.remove_expired().await.unwrap();
+        let gone = old.until_removed(PoolRemovalReason::Lifetime).await;
         old.until_waiting(1).await;
         assert!(!old.waiting().contains(&gone), "another container waits in its place");
 
@@ -181,21 +183,21 @@ fn idle_and_unhealthy_containers_are_removed() {
             PooledBackend::new(&options, "unhealthy", PoolOptions { usual: usual.clone(), ..one() }).await;
         ill.until_waiting(1).await;
         let waiting = ill.waiting();
-        ill.backend.sweep().await.unwrap();
+        ill.backend.remove_expired().await.unwrap();
         assert_eq!(ill.waiting(), waiting, "healthy containers stay");
         docker(&options, &["kill", &format!("menace-{}", waiting[0])]);
-        ill.backend.sweep().await.unwrap();
-        assert_eq!(vec![ill.until_removed(Removal::Unhealthy).await], waiting);
+        ill.backend.remove_expired().await.unwrap();
+        assert_eq!(vec![ill.until_removed(PoolRemovalReason::Unhealthy).await], waiting);
 
         let mut large =
             PooledBackend::new(&options, "disk", PoolOptions { usual, disk: 64 << 10, ..one() }).await;
         large.until_waiting(1).await;
         let name = format!("menace-{}", large.waiting()[0]);
-        large.backend.sweep().await.unwrap();
+        large.backend.remove_expired().await.unwrap();
         assert_eq!(large.waiting().len(), 1, "an empty container is small enough");
         docker(&options, &["exec", &name, "sh", "-c", "head -c 300000 /dev/zero > /workspace/file"]);
-        large.backend.sweep().await.unwrap();
-        large.until_removed(Removal::Disk).await;
+        large.backend.remove_expired().await.unwrap();
+        large.until_removed(PoolRemovalReason::Disk).await;
     });
 }
 
@@ -211,13 +213,13 @@ fn failed_removals_are_retried_and_reported() {
         let mut stuck = PooledBackend::new(&through, "stuck", pool.clone()).await;
         stuck.until_waiting(1).await;
         let waiting = stuck.waiting();
-        stuck.backend.sweep().await.unwrap();
+        stuck.backend.remove_expired().await.unwrap();
         let killed = stuck.until("a kill", |event| match event {
             PoolEvent::ForceKilled { name } => Some(name.clone()),
             _ => None,
         });
         assert_eq!(vec![killed.await], waiting);
-        assert_eq!(vec![stuck.until_removed(Removal::Idle).await], waiting);
+        assert_eq!(vec![stuck.until_removed(PoolRemovalReason::Idle).await], waiting);
         drop(stuck);
 
         let mut held = PooledBackend::new(&through, "held", pool).await;
@@ -226,7 +228,7 @@ fn failed_removals_are_retried_and_reported() {
         // Each attempt asks twice: once to remove it, and again after it was killed.
         refusals.store(4, Ordering::SeqCst);
         for expected in [(1, false), (2, true)] {
-            held.backend.sweep().await.unwrap();
+            held.backend.remove_expired().await.unwrap();
             let failed = held.until("a failure", |event| match event {
                 PoolEvent::RemovalFailed { attempts, is_alert, problem, .. } => {
                     assert!(problem.contains("it is held fast"), "{problem}");
@@ -236,8 +238,12 @@ fn failed_removals_are_retried_and_reported() {
             });
             assert_eq!(failed.await, expected);
         }
-        held.backend.sweep().await.unwrap();
-        assert_eq!(vec![held.until_removed(Removal::Idle).await], waiting, "the removal is retried later");
+        held.backend.remove_expired().await.unwrap();
+        assert_eq!(
+            vec![held.until_removed(PoolRemovalReason::Idle).await],
+            waiting,
+            "the removal is retried later"
+        );
     });
 }
 
@@ -263,8 +269,8 @@ fn only_stale_networks_of_menace_are_removed() {
         make(&ours, ("menace.sandbox", "lost"));
         make(&kept, ("menace.sandbox", known.id()));
         make(&others, ("menace.owner", "somebody"));
-        pooled.backend.reap().await.unwrap();
-        pooled.until_removed(Removal::StaleNetwork).await;
+        pooled.backend.remove_stale().await.unwrap();
+        pooled.until_removed(PoolRemovalReason::StaleNetwork).await;
         docker(&options, &["network", "inspect", &others, &kept]);
         docker(&options, &["network", "rm", &kept]);
         docker(&options, &["network", "rm", &others]);
@@ -289,7 +295,7 @@ fn a_pooled_container_that_died_is_not_used() {
         let sandbox = pooled.backend.create(SandboxSpec::default()).await.unwrap();
         assert_ne!(sandbox.id(), dead[0]);
         assert_eq!(read(&*sandbox, "echo alive").await, "alive\n");
-        assert_eq!(vec![pooled.until_removed(Removal::Unhealthy).await], dead);
+        assert_eq!(vec![pooled.until_removed(PoolRemovalReason::Unhealthy).await], dead);
     });
 }
 
@@ -329,10 +335,10 @@ fn pooled_containers_make_room_and_too_many_are_refused() {
         let mut pooled = PooledBackend::new(&options, "most", pool).await;
         pooled.until_waiting(1).await;
         let waiting = pooled.waiting();
-        let other = SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() };
+        let other = SandboxSpec { user: SandboxUser { uid: 7, gid: 7 }, ..SandboxSpec::default() };
         let first = pooled.backend.create(other.clone()).await.unwrap();
         assert_eq!(
-            vec![pooled.until_removed(Removal::GaveWay).await],
+            vec![pooled.until_removed(PoolRemovalReason::GaveWay).await],
             waiting,
             "another spec is requested now"
         );
@@ -364,9 +370,12 @@ fn only_unknown_containers_are_removed() {
         pooled.recorder.keep.lock().unwrap().insert(kept.id().to_owned());
         let foreign = connect(&DockerOptions { owner: "foreign".into(), ..options.clone() }).await;
         let foreign = foreign.create(SandboxSpec::default()).await.unwrap();
-        pooled.backend.reap().await.unwrap();
-        pooled.until_removed(Removal::StaleContainer).await;
-        assert_eq!(pooled.until_removed(Removal::StaleVolume).await, format!("{}-workspace", lost.id()));
+        pooled.backend.remove_stale().await.unwrap();
+        pooled.until_removed(PoolRemovalReason::StaleContainer).await;
+        assert_eq!(
+            pooled.until_removed(PoolRemovalReason::StaleVolume).await,
+            format!("{}-workspace", lost.id())
+        );
         assert!(matches!(lost.stats().await, Err(SandboxError::Gone { .. })));
         for sandbox in [&known, &kept, &foreign] {
             assert_eq!(read(&**sandbox, "echo alive").await, "alive\n");
@@ -383,8 +392,9 @@ fn the_next_process_removes_recorded_containers() {
         let pool = PoolOptions { size: 1, ..PoolOptions::in_directory(directory.path()) };
         let mut first = PooledBackend::new(&options, "active", pool.clone()).await;
         let sandbox = first.backend.create(SandboxSpec::default()).await.unwrap();
-        let kept =
-            first.backend.create(SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() });
+        let kept = first
+            .backend
+            .create(SandboxSpec { user: SandboxUser { uid: 7, gid: 7 }, ..SandboxSpec::default() });
         let kept = kept.await.unwrap();
         first.until_waiting(1).await;
         let text = active(directory.path());
@@ -407,7 +417,10 @@ fn the_next_process_removes_recorded_containers() {
         let second = DockerBackend::connect_with_pool(&options, pool, recorder).await.unwrap();
         let mut removed = 0;
         while let Ok(event) = heard.try_recv() {
-            removed += usize::from(matches!(event, PoolEvent::Removed { why: Removal::StaleContainer, .. }));
+            removed += usize::from(matches!(
+                event,
+                PoolEvent::Removed { why: PoolRemovalReason::StaleContainer, .. }
+            ));
         }
         assert!(removed >= 2, "the sandbox and the pooled container: {removed}");
         assert!(matches!(sandbox.stats().await, Err(SandboxError::Gone { .. })));
@@ -423,7 +436,7 @@ fn no_pooled_container_remains_after_shutdown() {
             PooledBackend::new(&options, "end", PoolOptions { usual: Some(SandboxSpec::default()), ..one() })
                 .await;
         pooled.until_waiting(1).await;
-        pooled.backend.end().await;
+        pooled.backend.shut_down().await;
         assert_eq!(containers(&pooled.options), Vec::<Value>::new());
     });
 }

@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use menace_model::sandbox::{Controller, ExecOutcome, ExecRequest, SandboxSpec};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, ResourceController, SandboxSpec};
 use menace_sandbox::docker::DockerBackend;
 use menace_sandbox::native::{NativeBackend, NativeOptions};
-use menace_sandbox::{Backend, Event, Process, Sandbox};
+use menace_sandbox::{Backend, ProcessEvent, Sandbox, SandboxProcess};
 use menace_tests::menace_binary;
 
 use crate::host::{BackendKind, HostState};
@@ -92,7 +92,7 @@ impl CaseContext {
     }
 
     /// Whether the backend has this controller, which limits all processes of a sandbox together.
-    pub(crate) fn controls(&self, controller: Controller) -> bool {
+    pub(crate) fn controls(&self, controller: ResourceController) -> bool {
         self.backend.capabilities().controllers.contains_key(&controller)
     }
 }
@@ -127,11 +127,11 @@ pub(crate) async fn refused(sandbox: &dyn Sandbox, text: &str) {
 }
 
 /// Waits until a command has printed `text`.
-pub(crate) async fn wait_for(process: &mut dyn Process, text: &str) {
+pub(crate) async fn wait_for(process: &mut dyn SandboxProcess, text: &str) {
     let mut printed = String::new();
     while !printed.contains(text) {
         match process.next().await.unwrap() {
-            Event::Stdout(bytes) => printed.push_str(&String::from_utf8_lossy(&bytes)),
+            ProcessEvent::Stdout(bytes) => printed.push_str(&String::from_utf8_lossy(&bytes)),
             other => panic!("expected {text:?} after {printed:?}: {other:?}"),
         }
     }

@@ -13,9 +13,9 @@ mod cases;
 mod containers;
 #[path = "../conformance/directory.rs"]
 mod directory;
+mod docker_exclusions;
 mod harness;
 mod host;
-mod left_out;
 mod name_server;
 mod probe;
 mod two_hosts;
@@ -84,20 +84,20 @@ macro_rules! security_of {
                 network::names_are_not_resolved,
                 network::abstract_sockets_of_the_host_are_not_reachable,
                 network::raw_sockets_are_refused,
-                reach::private_addresses_are_refused_even_if_all_are_allowed,
-                reach::ipv6_does_not_bypass_the_rules,
-                reach::the_host_loopback_must_be_allowed_explicitly,
-                reach::a_rebound_name_keeps_its_first_addresses,
-                reach::names_of_forbidden_addresses_do_not_resolve,
-                reach::forbidden_names_are_not_forwarded,
-                reach::an_address_is_refused_until_its_name_was_resolved,
-                reach::a_tls_hello_for_another_host_is_not_forwarded,
-                reach::public_addresses_of_the_host_itself_are_refused,
-                reach::reserved_public_addresses_are_refused,
-                reach::every_dns_query_is_recorded,
-                reach::raw_sockets_are_refused_on_a_network_too,
-                reach::abstract_sockets_of_the_host_are_not_on_the_network,
-                reach::the_interface_cannot_be_changed,
+                network_policy::private_addresses_are_refused_even_if_all_are_allowed,
+                network_policy::ipv6_does_not_bypass_the_rules,
+                network_policy::the_host_loopback_must_be_allowed_explicitly,
+                network_policy::a_rebound_name_keeps_its_first_addresses,
+                network_policy::names_of_forbidden_addresses_do_not_resolve,
+                network_policy::forbidden_names_are_not_forwarded,
+                network_policy::an_address_is_refused_until_its_name_was_resolved,
+                network_policy::a_tls_hello_for_another_host_is_not_forwarded,
+                network_policy::public_addresses_of_the_host_itself_are_refused,
+                network_policy::reserved_public_addresses_are_refused,
+                network_policy::every_dns_query_is_recorded,
+                network_policy::raw_sockets_are_refused_on_a_network_too,
+                network_policy::abstract_sockets_of_the_host_are_not_on_the_network,
+                network_policy::the_interface_cannot_be_changed,
                 network_flood::refused_connections_and_datagrams_cost_little_memory,
                 network_flood::idle_connections_cost_little_memory,
                 network_flood::endless_bodies_cost_little_memory,
@@ -138,4 +138,4 @@ macro_rules! security_of {
 
 security_of!(native, menace_tests::as_caller);
 security_of!(native_rootless, menace_tests::as_unprivileged_user);
-security_of!(docker, crate::left_out::with_docker);
+security_of!(docker, crate::docker_exclusions::with_docker);

@@ -7,14 +7,14 @@
 mod agents;
 mod bad_input;
 mod commands;
+mod connections;
 mod docker;
 mod files;
 mod keys;
 mod lifecycle;
+mod persistent_sandboxes;
 mod pool;
 mod prometheus;
 mod restarts;
-mod shell;
 mod traces;
 mod up;
-mod ways_in;

@@ -1,4 +1,4 @@
-//! Small client for HTTP and WebSockets, so that tests see every byte that a server sends.
+//! Small client for HTTP and `WebSockets`, so that tests see every byte that a server sends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -10,14 +10,14 @@ mod dockerd;
 #[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 pub mod http;
 mod invocation;
-mod nobody;
+mod repository_tree;
 #[expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod server;
-mod tree;
+mod unprivileged;
 
 pub use binary::{menace_binary, workspace_directory};
 pub use dockerd::{docker_options, with_docker};
 pub use invocation::{InvocationOutcome, MenaceInvocation};
-pub use nobody::{as_caller, as_unprivileged_user};
+pub use repository_tree::RepositoryTree;
 pub use server::TestServer;
-pub use tree::RepositoryTree;
+pub use unprivileged::{as_caller, as_unprivileged_user};

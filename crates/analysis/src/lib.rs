@@ -13,7 +13,7 @@
 //! }
 //! ```
 
-mod atomic;
+mod atomic_write;
 mod cache;
 mod duplicates;
 mod facts;
@@ -29,4 +29,4 @@ mod sections;
 mod security;
 mod syntax;
 
-pub use atomic::write_atomically;
+pub use atomic_write::write_atomically;

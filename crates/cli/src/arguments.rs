@@ -21,39 +21,50 @@ mod workflows;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::Scope;
+use crate::commands::CleanUpScope;
 use crate::configuration::SettingFlags;
 pub(crate) use admin::AdminCommand;
-pub(crate) use auto::{Auto, RunComplete};
-pub(crate) use dashboard::Dashboard;
-pub(crate) use exporters::{AuditCommand, Recovery, SynergyExporter, SynergyTrainer};
+pub(crate) use auto::{AutoArguments, RunCompleteArguments};
+pub(crate) use dashboard::DashboardArguments;
+pub(crate) use exporters::{
+    AuditCommand, RecoveryArguments, SynergyExporterArguments, SynergyTrainerArguments,
+};
 pub(crate) use lab::LabCommand;
-pub(crate) use measure::{Grouping, MeasureOptions, Repository, Run, Show};
-pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
-pub(crate) use network::{NetworkArguments, Reach};
-pub(crate) use patches::{PatchesCommand, PatchesList};
-pub(crate) use presets::{PresetsCommand, PresetsGenerate};
-pub(crate) use resources::InstallAutopurge;
-pub(crate) use sandbox::{Measure, SandboxAttach, SandboxBench, SandboxCommand, SandboxRun};
-pub(crate) use self_test::SelfTest;
+pub(crate) use measure::{
+    MeasureOptions, ModuleGroupingArguments, RepositoryArguments, RunArguments, ShowArguments,
+};
+pub(crate) use memory::{
+    MemoryCommand, MemoryCompactArguments, MemoryListArguments, MemoryLogArguments, MemorySearchArguments,
+};
+pub(crate) use network::{NetworkArguments, NetworkModeArgument};
+pub(crate) use patches::{PatchesCommand, PatchesListArguments};
+pub(crate) use presets::{PresetsCommand, PresetsGenerateArguments};
+pub(crate) use resources::InstallAutopurgeArguments;
+pub(crate) use sandbox::{
+    SandboxAttachArguments, SandboxBenchArguments, SandboxBenchmark, SandboxCommand, SandboxRunArguments,
+};
+pub(crate) use self_test::SelfTestArguments;
 pub(crate) use service::{
-    BackendChoice, Keep, KeysCommand, KeysCreate, McpArguments, SandboxCreate, SandboxExec, Serve,
-    WhichSandbox,
+    BackendChoice, KeysCommand, KeysCreateArguments, McpArguments, SandboxCreateArguments,
+    SandboxDaemonArguments, SandboxExecArguments, SandboxIdArguments, ServeArguments,
 };
 pub(crate) use tracking::{
-    Forecast, HistoryFile, RankScenarios, RankSynergy, RoiCommand, SynergyCommand, SynergyMetrics,
-    TruthCommand,
+    ForecastArguments, HistoryFileArguments, RankScenariosArguments, RankSynergyArguments, RoiCommand,
+    SynergyCommand, SynergyMetricsArguments, TruthCommand,
 };
-pub(crate) use up::Up;
-pub(crate) use workflows::{WorkflowOptions, WorkflowRun, WorkflowsCommand, WorkflowsImpact, WorkflowsRun};
+pub(crate) use up::UpArguments;
+pub(crate) use workflows::{
+    WorkflowOptions, WorkflowStressArguments, WorkflowsCommand, WorkflowsImpactArguments,
+    WorkflowsRunArguments,
+};
 
 /// Autonomous sandbox for Python code: finds what breaks, keeps patches that are measurably better, and runs
 /// commands in isolation.
 #[derive(Debug, Parser)]
 #[command(name = "menace", version, max_term_width = 100, disable_help_subcommand = true)]
-pub(crate) struct Arguments {
+pub(crate) struct CliArguments {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
     /// Remove stale resources of killed runs: processes, cgroups, containers, volumes, overlays
     #[arg(long, conflicts_with = "purge_stale", hide = true)]
     pub(crate) cleanup: bool,
@@ -67,23 +78,23 @@ pub(crate) struct Arguments {
     pub(crate) settings: SettingFlags,
 }
 
-impl Arguments {
+impl CliArguments {
     /// The clean-up that was asked for, if any.
-    pub(crate) fn scope(&self) -> Option<Scope> {
+    pub(crate) fn scope(&self) -> Option<CleanUpScope> {
         match (self.cleanup, self.purge_stale) {
-            (true, _) => Some(Scope::All),
-            (false, true) => Some(Scope::Stale),
+            (true, _) => Some(CleanUpScope::All),
+            (false, true) => Some(CleanUpScope::Stale),
             (false, false) => None,
         }
     }
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Read a repository: modules, imports, orphans, complexity, findings, risk
     Scan {
         #[command(flatten)]
-        repository: Repository,
+        repository: RepositoryArguments,
         /// Show only the modules that MODULE depends on, nearest first (--max-recursion-depth limits the depth)
         #[arg(long, value_name = "MODULE")]
         dependencies: Option<String>,
@@ -94,12 +105,12 @@ pub(crate) enum Command {
         output: JsonOutput,
     },
     /// Call every function in sandboxes under stress, and rank the failures
-    Run(Run),
+    Run(RunArguments),
     /// Improve a repository: measure, propose patches, verify, keep the better ones on a branch
     #[command(aliases = ["full-autonomous-run", "run-autonomous"])]
-    Auto(Auto),
+    Auto(AutoArguments),
     /// Show a finished run, its calls, or the latest runs
-    Show(Show),
+    Show(ShowArguments),
     /// Repeat one call of a run, with its traceback
     Replay {
         /// Id of the call, such as c_01kbz7q3m9x4vt_3f
@@ -114,7 +125,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Sandbox(SandboxCommand),
     /// Serve sandboxes over a REST API, with the dashboard
-    Serve(Serve),
+    Serve(ServeArguments),
     /// Offer sandboxes as tools to a model (Model Context Protocol on stdin and stdout)
     Mcp(McpArguments),
     /// Create, list and revoke API keys
@@ -153,7 +164,7 @@ pub(crate) enum Command {
     },
     /// Own the sandboxes until none is left (the sandbox daemon)
     #[command(name = "__keep", hide = true)]
-    Keep(Keep),
+    Keep(SandboxDaemonArguments),
     /// Spellings of `menace lab …` without `lab`
     #[command(flatten)]
     LabAlias(LabCommand),
@@ -162,7 +173,7 @@ pub(crate) enum Command {
     AdminAlias(AdminCommand),
 }
 
-impl Command {
+impl CliCommand {
     /// Whether it runs unattended for a long time.
     pub(crate) fn is_service(&self) -> bool {
         match self {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Subcommand};
 
-use crate::arguments::{AdminCommand, Arguments, LabCommand};
+use crate::arguments::{AdminCommand, CliArguments, LabCommand};
 use crate::help;
 
 /// Options of the original program that are commands here.
@@ -13,7 +13,7 @@ const OPTIONS_THAT_ARE_COMMANDS: [&str; 2] = ["--run-scenarios", "--simulate-tem
 
 /// The whole command line, with grouped help.
 pub(crate) fn command() -> Command {
-    let mut command = Arguments::command();
+    let mut command = CliArguments::command();
     for alias in alias_names() {
         command = command.mut_subcommand(alias, |subcommand| subcommand.hide(true));
     }
@@ -32,7 +32,7 @@ fn alias_names() -> Vec<String> {
 }
 
 /// Parses the arguments of this process.
-pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<CliArguments, clap::Error> {
     let arguments = as_command(arguments);
     match parse_exactly(arguments.clone()) {
         // `menace --runs 1`, as the seeds write it: options of `auto` without its name.
@@ -45,8 +45,8 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> 
     }
 }
 
-fn parse_exactly(arguments: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    Arguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
+fn parse_exactly(arguments: Vec<OsString>) -> Result<CliArguments, clap::Error> {
+    CliArguments::from_arg_matches(&command().try_get_matches_from(arguments)?)
 }
 
 fn starts_with_option(arguments: &[OsString]) -> bool {

@@ -3,15 +3,15 @@
 use std::process::ExitCode;
 
 use menace_analysis::scan::ScanError;
-use menace_engine::adaptation::PolicyError;
+use menace_engine::adaptation::AdaptationPolicyError;
 use menace_model::ids::IdError;
 use menace_model::presets::PresetError;
 use menace_model::settings::SettingsError;
 use menace_runner::{RunError, WorkflowError};
 use menace_sandbox::SandboxError;
-use menace_server::client::ClientError;
-use menace_server::front::FrontError;
-use menace_server::keeper::KeeperError;
+use menace_server::client::DaemonClientError;
+use menace_server::daemon::DaemonConnectError;
+use menace_server::gateway::GatewayError;
 use menace_store::StoreError;
 
 use crate::commands::{BenchError, UsageError};
@@ -19,7 +19,7 @@ use crate::configuration::ConfigurationError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum MenaceExit {
     /// Done.
     Done,
     /// Found what it looks for: failures, missing capabilities.
@@ -36,7 +36,7 @@ pub(crate) enum Exit {
     Program(u8),
 }
 
-impl Exit {
+impl MenaceExit {
     /// Its number.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -51,15 +51,15 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<MenaceExit> for ExitCode {
+    fn from(exit: MenaceExit) -> Self {
         Self::from(exit.code())
     }
 }
 
 /// The code for an error, by the kind of error at its root.
-pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
-    if let Some(exit) = error.chain().find_map(|cause| cause.downcast_ref().map(of_sandbox_error)) {
+pub(crate) fn exit_for_error(error: &anyhow::Error) -> MenaceExit {
+    if let Some(exit) = error.chain().find_map(|cause| cause.downcast_ref().map(exit_for_sandbox_error)) {
         return exit;
     }
     let is_usage = error.chain().any(|cause| {
@@ -69,9 +69,12 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<PresetError>()
             || cause.is::<IdError>()
             || matches!(cause.downcast_ref(), Some(RunError::PlanChanged))
-            || matches!(cause.downcast_ref(), Some(FrontError::Open { .. }))
-            || matches!(cause.downcast_ref(), Some(ClientError::Refused(_)))
-            || matches!(cause.downcast_ref(), Some(PolicyError::Foreign { .. } | PolicyError::Strategy(_)))
+            || matches!(cause.downcast_ref(), Some(GatewayError::Open { .. }))
+            || matches!(cause.downcast_ref(), Some(DaemonClientError::Refused(_)))
+            || matches!(
+                cause.downcast_ref(),
+                Some(AdaptationPolicyError::Foreign { .. } | AdaptationPolicyError::Strategy(_))
+            )
             || matches!(
                 cause.downcast_ref(),
                 Some(WorkflowError::NoSection(_) | WorkflowError::NotCallable { .. })
@@ -98,35 +101,37 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<ScanError>()
             || cause.is::<BenchError>()
             || cause.is::<StoreError>()
-            || cause.is::<KeeperError>()
-            || cause.is::<FrontError>()
+            || cause.is::<DaemonConnectError>()
+            || cause.is::<GatewayError>()
     });
     match (is_usage, is_environment) {
-        (true, _) => Exit::Usage,
-        (false, true) => Exit::Environment,
-        (false, false) => Exit::Bug,
+        (true, _) => MenaceExit::Usage,
+        (false, true) => MenaceExit::Environment,
+        (false, false) => MenaceExit::Bug,
     }
 }
 
 /// The code for an error of a sandbox. A program that cannot be started has the codes that shells give it.
-fn of_sandbox_error(error: &SandboxError) -> Exit {
+fn exit_for_sandbox_error(error: &SandboxError) -> MenaceExit {
     match error {
-        SandboxError::Refused { .. } => Exit::Usage,
-        SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::Usage,
+        SandboxError::Refused { .. } => MenaceExit::Usage,
+        SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            MenaceExit::Usage
+        }
         SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => {
-            Exit::Usage
+            MenaceExit::Usage
         }
         SandboxError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Exit::Program(127)
+            MenaceExit::Program(127)
         }
-        SandboxError::Start { .. } => Exit::Program(126),
-        SandboxError::Protocol(_) => Exit::Bug,
+        SandboxError::Start { .. } => MenaceExit::Program(126),
+        SandboxError::Protocol(_) => MenaceExit::Bug,
         SandboxError::HostPath { .. }
         | SandboxError::Unsupported { .. }
         | SandboxError::Inside { .. }
         | SandboxError::Port { .. }
         | SandboxError::Full { .. }
         | SandboxError::Io { .. }
-        | SandboxError::Gone { .. } => Exit::Environment,
+        | SandboxError::Gone { .. } => MenaceExit::Environment,
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Command;
-use menace_model::settings::{Status, declarations};
+use menace_model::settings::{SettingStatus, declarations};
 
 use crate::command_line::command;
 use crate::commands::UsageError;
@@ -44,7 +44,7 @@ pub(crate) fn grouped(command: Command) -> Command {
 }
 
 /// Help of a command, or of all settings.
-pub(crate) fn of_topic(topic: &[String]) -> anyhow::Result<String> {
+pub(crate) fn topic_help(topic: &[String]) -> anyhow::Result<String> {
     if topic == ["settings"] {
         return Ok(settings());
     }
@@ -64,7 +64,7 @@ fn settings() -> String {
          sandbox_settings.yaml, in this order of precedence. `menace config` shows their values.\n",
     );
     let mut last_group = "";
-    for (group, declaration) in declarations().filter(|(_, row)| row.status == Status::Active) {
+    for (group, declaration) in declarations().filter(|(_, row)| row.status == SettingStatus::Active) {
         if group != last_group {
             let _ = writeln!(page, "\n{group}:");
             last_group = group;
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn topics_are_commands_or_settings() {
-        let page = of_topic(&["settings".into()]).unwrap();
+        let page = topic_help(&["settings".into()]).unwrap();
         assert!(page.contains("--data-dir") && page.contains("SANDBOX_DATA_DIR"), "{page}");
-        assert!(of_topic(&["sandbox".into(), "run".into()]).unwrap().contains("--memory"));
-        assert!(of_topic(&["run-scenarios".into()]).is_ok());
-        assert!(of_topic(&["nonsense".into()]).is_err());
+        assert!(topic_help(&["sandbox".into(), "run".into()]).unwrap().contains("--memory"));
+        assert!(topic_help(&["run-scenarios".into()]).is_ok());
+        assert!(topic_help(&["nonsense".into()]).is_err());
     }
 }

@@ -16,9 +16,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use arguments::Arguments;
+use arguments::CliArguments;
 use configuration::Configuration;
-use exit::Exit;
+use exit::MenaceExit;
 
 /// Most of a scan is small allocations on several threads. Reading Django with jemalloc takes 55 MB, with mimalloc 105 MB
 /// and longer, because new memory has to be cleared by the kernel.
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let arguments = match command_line::parse(raw_arguments) {
         Ok(arguments) if arguments.command.is_none() && arguments.scope().is_none() => {
             terminal::ignore_broken_pipe(command_line::command().write_help(&mut std::io::stderr()));
-            return Exit::Usage.into();
+            return MenaceExit::Usage.into();
         }
         Ok(arguments) if arguments.command.is_some() && (arguments.scope().is_some() || arguments.json) => {
             let error = command_line::command().error(
@@ -42,21 +42,21 @@ fn main() -> ExitCode {
                 "--cleanup, --purge-stale and their --json cannot be combined with a command",
             );
             terminal::ignore_broken_pipe(error.print());
-            return Exit::Usage.into();
+            return MenaceExit::Usage.into();
         }
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are printed to stdout by the same call and are no failure.
             let is_failure = error.use_stderr();
             terminal::ignore_broken_pipe(error.print());
-            return if is_failure { Exit::Usage.into() } else { Exit::Done.into() };
+            return if is_failure { MenaceExit::Usage.into() } else { MenaceExit::Done.into() };
         }
     };
     match run(arguments) {
         Ok(exit) => exit.into(),
         Err(error) => {
             terminal::error(&error);
-            exit::of_error(&error).into()
+            exit::exit_for_error(&error).into()
         }
     }
 }
@@ -77,16 +77,16 @@ fn end_with_supervisor() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+fn run(arguments: CliArguments) -> anyhow::Result<MenaceExit> {
     end_with_supervisor()?;
     let configuration = Configuration::load(&arguments.settings)?;
-    let is_service = arguments.command.as_ref().is_some_and(arguments::Command::is_service);
+    let is_service = arguments.command.as_ref().is_some_and(arguments::CliCommand::is_service);
     let _traces = logging::start(&configuration, is_service)?;
     configuration.warn();
     match (arguments.scope(), arguments.command) {
         (_, Some(command)) => commands::run(command, &configuration),
         (scope, None) => {
-            commands::clean_up(&configuration, scope.unwrap_or(commands::Scope::Stale), arguments.json)
+            commands::clean_up(&configuration, scope.unwrap_or(commands::CleanUpScope::Stale), arguments.json)
         }
     }
 }

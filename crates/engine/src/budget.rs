@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Hard limits of a run; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Limits {
+pub struct BudgetLimits {
     /// Wall time of the whole run.
     pub time: Option<Duration>,
     /// Money, in the currency of the prices.
@@ -17,7 +17,7 @@ pub struct Limits {
 
 /// Cost of one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
+pub struct StepCost {
     /// Wall time.
     pub seconds: f64,
     /// CPU time of calls.
@@ -28,10 +28,10 @@ pub struct Cost {
     pub money: Option<f64>,
 }
 
-impl Cost {
+impl StepCost {
     /// Sum of two costs; its money is unknown if either is.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub fn plus(&self, other: &Self) -> Self {
         Self {
             seconds: self.seconds + other.seconds,
             cpu_seconds: self.cpu_seconds + other.cpu_seconds,
@@ -43,7 +43,7 @@ impl Cost {
 
 /// Remaining budget for models; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Left {
+pub struct RemainingBudget {
     /// Tokens of model requests and answers.
     pub tokens: Option<u64>,
     /// Money.
@@ -53,7 +53,7 @@ pub struct Left {
 /// Spending of a run, checked against its limits.
 #[derive(Debug)]
 pub struct Budget {
-    limits: Limits,
+    limits: BudgetLimits,
     began: Instant,
     /// Time spent before the run was resumed.
     before: Duration,
@@ -67,12 +67,12 @@ pub struct Budget {
 
 impl Budget {
     /// Starts the budget at `began`, with the time spent before a resume.
-    pub fn new(limits: Limits, began: Instant, before: Duration) -> Self {
+    pub fn new(limits: BudgetLimits, began: Instant, before: Duration) -> Self {
         Self { limits, began, before, tokens: 0, money: 0.0, is_unknown: false, longest: Duration::ZERO }
     }
 
     /// Adds the cost of a step.
-    pub fn spend(&mut self, cost: &Cost) {
+    pub fn spend(&mut self, cost: &StepCost) {
         self.tokens += cost.tokens;
         match cost.money {
             Some(money) => self.money += money,
@@ -82,8 +82,8 @@ impl Budget {
     }
 
     /// Remaining tokens and money for models.
-    pub fn left(&self) -> Left {
-        Left {
+    pub fn left(&self) -> RemainingBudget {
+        RemainingBudget {
             tokens: self.limits.tokens.map(|limit| limit.saturating_sub(self.tokens)),
             money: self.limits.cost.map(|limit| (limit - self.money).max(0.0)),
         }
@@ -96,7 +96,7 @@ impl Budget {
 
     /// Adds what models cost before the run was resumed.
     pub fn spent_before(&mut self, tokens: u64, money: Option<f64>) {
-        self.spend(&Cost { tokens, money, ..Cost::default() });
+        self.spend(&StepCost { tokens, money, ..StepCost::default() });
     }
 
     /// Time at which the time limit is reached.
@@ -111,7 +111,7 @@ impl Budget {
     }
 
     /// Reason why no further step may start: a limit is reached, or the next step could exceed it.
-    pub fn refusal(&self, now: Instant) -> Option<String> {
+    pub fn stop_reason(&self, now: Instant) -> Option<String> {
         let elapsed = self.elapsed(now);
         if let Some(limit) = self.limits.time
             && elapsed + self.longest > limit
@@ -141,21 +141,21 @@ mod tests {
     #[test]
     fn no_step_starts_that_could_exceed_the_time_limit() {
         let now = Instant::now();
-        let limits = Limits { time: Some(Duration::from_mins(1)), ..Limits::default() };
+        let limits = BudgetLimits { time: Some(Duration::from_mins(1)), ..BudgetLimits::default() };
         let mut budget = Budget::new(limits, now, Duration::from_secs(30));
-        assert_eq!(budget.refusal(now + Duration::from_secs(20)), None);
-        budget.spend(&Cost { seconds: 15.0, money: Some(0.0), ..Cost::default() });
-        assert!(budget.refusal(now + Duration::from_secs(20)).unwrap().contains("50 s of 60 s"));
+        assert_eq!(budget.stop_reason(now + Duration::from_secs(20)), None);
+        budget.spend(&StepCost { seconds: 15.0, money: Some(0.0), ..StepCost::default() });
+        assert!(budget.stop_reason(now + Duration::from_secs(20)).unwrap().contains("50 s of 60 s"));
     }
 
     #[test]
     fn an_unknown_price_stops_a_run_with_a_cost_limit() {
         let now = Instant::now();
-        let limits = Limits { cost: Some(1.0), ..Limits::default() };
+        let limits = BudgetLimits { cost: Some(1.0), ..BudgetLimits::default() };
         let mut budget = Budget::new(limits, now, Duration::ZERO);
-        budget.spend(&Cost { money: Some(0.4), ..Cost::default() });
-        assert_eq!(budget.refusal(now), None);
-        budget.spend(&Cost { money: None, ..Cost::default() });
-        assert!(budget.refusal(now).unwrap().contains("unknown"));
+        budget.spend(&StepCost { money: Some(0.4), ..StepCost::default() });
+        assert_eq!(budget.stop_reason(now), None);
+        budget.spend(&StepCost { money: None, ..StepCost::default() });
+        assert!(budget.stop_reason(now).unwrap().contains("unknown"));
     }
 }

@@ -2,35 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use menace_model::calls::{Described, OutcomeKind};
+use menace_model::calls::{OutcomeKind, SectionDescription};
 use menace_model::inventory::Inventory;
-use menace_runner::{Call, Failure, RunReport, Target, Verdict};
+use menace_runner::{Call, CallClassification, CallableSection, DistinctFailure, RunReport};
 
-use crate::transforms::{Cause, Failed};
-use crate::verify::Shown;
+use crate::transforms::{Cause, SectionFailure};
+use crate::verify::ReproducingCall;
 
 /// A cause with its weight in the ranking.
 #[derive(Debug, Clone)]
-pub struct Reason {
+pub struct RankedCause {
     /// The section, as `module:qualname`.
     pub section: String,
     /// One-line description of the failure or the findings.
     pub summary: String,
     /// Failing calls; empty for findings.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ReproducingCall>,
     /// Possible gain: the share of calls that would no longer fail, weighted by the worth of the module.
     pub weight: f64,
 }
 
 /// Failures of a run, the largest possible gain first, then sections with findings. `modules` are the paths of the
 /// modules that may change; empty means all.
-pub fn reasons(
+pub fn ranked_causes(
     report: &RunReport,
     inventory: &Inventory,
     ranking: &BTreeMap<String, f64>,
     modules: &[String],
-) -> Vec<Reason> {
-    let mut found: Vec<Reason> =
+) -> Vec<RankedCause> {
+    let mut found: Vec<RankedCause> =
         report.failures.iter().filter_map(|failure| of_failure(report, failure, ranking)).collect();
     found.sort_by(|one, other| {
         other.weight.total_cmp(&one.weight).then_with(|| one.section.cmp(&other.section))
@@ -39,7 +39,11 @@ pub fn reasons(
     found
 }
 
-fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, f64>) -> Option<Reason> {
+fn of_failure(
+    report: &RunReport,
+    failure: &DistinctFailure,
+    ranking: &BTreeMap<String, f64>,
+) -> Option<RankedCause> {
     let call = failure.example()?.clone();
     let cells = report.cells.iter().filter(|cell| {
         cell.section == failure.section
@@ -55,7 +59,8 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
         failure.scenario,
         failure.message.lines().next().unwrap_or_default()
     );
-    let is_slow = |other: &Failure| other.section == failure.section && other.kind == OutcomeKind::Timeout;
+    let is_slow =
+        |other: &DistinctFailure| other.section == failure.section && other.kind == OutcomeKind::Timeout;
     let ended = if report.failures.iter().any(is_slow) {
         slowest_ended(report, &failure.section)
     } else {
@@ -63,10 +68,10 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
     };
     // Modules of low worth have the most to gain.
     let worth = ranking.get(&failure.path).copied().unwrap_or(0.0);
-    Some(Reason {
+    Some(RankedCause {
         section: failure.section.clone(),
         summary,
-        shown: vec![Shown { call, seen: failure.verdict().clone(), share, ended }],
+        shown: vec![ReproducingCall { call, seen: failure.verdict().clone(), share, ended }],
         weight: share * (2.0 - worth.clamp(-1.0, 1.0)),
     })
 }
@@ -84,7 +89,7 @@ fn slowest_ended(report: &RunReport, section: &str) -> BTreeMap<String, f64> {
 }
 
 /// Sections with lint or security findings.
-fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<Reason> {
+fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<RankedCause> {
     let mut found = Vec::new();
     for module in &inventory.modules {
         let is_selected = modules.is_empty() || modules.contains(&module.path);
@@ -100,7 +105,7 @@ fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<Reason> {
             let name = section.map_or("<module>", |section| section.name.as_str());
             of_section.entry(name.to_owned()).or_default().push(rule);
         }
-        found.extend(of_section.into_iter().map(|(name, rules)| Reason {
+        found.extend(of_section.into_iter().map(|(name, rules)| RankedCause {
             section: format!("{}:{name}", module.name),
             summary: format!("findings: {}", rules.join(", ")),
             shown: Vec::new(),
@@ -111,13 +116,13 @@ fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<Reason> {
 }
 
 /// File to change and cause of the failure, from the outcome of a failing call.
-pub fn cause(target: &Target, call: &Call, verdict: &Verdict) -> (String, Cause) {
+pub fn cause_of_call(target: &CallableSection, call: &Call, verdict: &CallClassification) -> (String, Cause) {
     let (path, line) = verdict.frame().unwrap_or((target.path.as_str(), 0));
     let exception = verdict.facts.as_ref().map(|facts| {
         let name = facts.exception.as_str();
         name.rsplit('.').next().unwrap_or(name).to_owned()
     });
-    let failed = Failed {
+    let failed = SectionFailure {
         section: target.section.name.clone(),
         line,
         kind: verdict.kind.name().to_owned(),
@@ -130,9 +135,9 @@ pub fn cause(target: &Target, call: &Call, verdict: &Verdict) -> (String, Cause)
 }
 
 /// Arguments of a call, by parameter name.
-fn arguments(target: &Target, call: &Call) -> Vec<(String, String)> {
+fn arguments(target: &CallableSection, call: &Call) -> Vec<(String, String)> {
     let names: Vec<&str> = match &target.described {
-        Some(Described::Callable { parameters, .. }) => {
+        Some(SectionDescription::Callable { parameters, .. }) => {
             parameters.iter().map(|parameter| parameter.name.as_str()).collect()
         }
         _ => Vec::new(),

@@ -4,31 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use menace_model::ids::RunId;
-use menace_runner::{RunReport, Target, make_calls};
+use menace_runner::{CallableSection, RunReport, make_calls};
 use menace_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tracing::field::Empty;
 use tracing::{Instrument, info_span};
 
-use crate::alignment::Rules;
-use crate::budget::{Budget, Cost};
-use crate::causes::{Reason, cause, reasons};
-use crate::events::Bus;
-use crate::ground::{Ground, Promoted, touched};
+use crate::alignment::AlignmentRules;
+use crate::baseline::{CodeBaseline, PromotedCandidate, affected_modules};
+use crate::budget::{Budget, StepCost};
+use crate::causes::{RankedCause, cause_of_call, ranked_causes};
+use crate::events::RunEventBus;
 use crate::ledger::Ledger;
 use crate::memory::Memory;
 use crate::proposal::Proposal;
-use crate::proposers::{Attempt, Proposer, Question};
-use crate::scores::Scores;
+use crate::proposers::{ProposalRequest, Proposer, RejectedAttempt};
+use crate::scores::ScorePublisher;
 use crate::transforms::Cause;
-use crate::tree::Worktree;
-use crate::verify::{Suites, Verdict};
-use crate::workbench::{Calls, EngineError, Workbench};
+use crate::verify::{BaselineSuites, Verdict};
+use crate::workbench::{CallPlanOptions, EngineError, Workbench};
+use crate::worktree::Worktree;
 
 /// Options of a cycle.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct CycleOptions {
     /// Seed of every random choice.
     pub seed: u64,
     /// Largest loss of robustness that is allowed under any scenario.
@@ -41,28 +41,28 @@ pub struct Options {
 
 /// A proposal with its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct JudgedProposal {
     /// The proposal.
     pub proposal: Proposal,
     /// Verdict with its measurements.
     pub verdict: Verdict,
     /// Cost of proposing and verifying it.
-    pub cost: Cost,
+    pub cost: StepCost,
     /// The commit, if it is kept.
     pub commit: Option<String>,
 }
 
 /// Result of a cycle.
 #[derive(Debug, Default)]
-pub struct CycleEnd {
+pub struct CycleResult {
     /// Verified proposals, in order.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedProposal>,
     /// Reason why the cycle ended before all causes were tried.
     pub refusal: Option<String>,
 }
 
 /// State and dependencies of the cycles of one run.
-pub struct Improver<'a> {
+pub struct CycleRunner<'a> {
     /// Scans code, makes calls and runs tests.
     pub workbench: &'a dyn Workbench,
     /// Database of the run.
@@ -70,7 +70,7 @@ pub struct Improver<'a> {
     /// Worktree that receives kept patches.
     pub tree: &'a Worktree,
     /// Event bus of the run.
-    pub bus: &'a Bus,
+    pub bus: &'a RunEventBus,
     /// Id of the run.
     pub run: RunId,
     /// Repository, as named on the command line.
@@ -78,9 +78,9 @@ pub struct Improver<'a> {
     /// Paths of modules for which no proposals are requested.
     pub left_alone: BTreeSet<String>,
     /// Options for planning calls.
-    pub calls: Calls,
+    pub calls: CallPlanOptions,
     /// Options of the cycles.
-    pub options: Options,
+    pub options: CycleOptions,
     /// Proposers, in order of preference.
     pub proposers: Vec<Box<dyn Proposer>>,
     /// Becomes true when the user interrupts the run.
@@ -92,32 +92,32 @@ pub struct Improver<'a> {
     /// Budget of the run.
     pub budget: Budget,
     /// Alignment rules.
-    pub alignment: Rules,
+    pub alignment: AlignmentRules,
     /// Publisher of patch scores.
-    pub scores: Scores,
+    pub scores: ScorePublisher,
     /// Memory of prompts, answers and lessons.
     pub memory: Memory,
     /// Test results of the baseline, if they are already known.
-    pub suites: Option<Suites>,
+    pub suites: Option<BaselineSuites>,
 }
 
-impl Improver<'_> {
+impl CycleRunner<'_> {
     /// Tries every cause found in the report of a run. `ranking` is the worth of modules, by path.
     pub async fn cycle(
         &mut self,
         report: &RunReport,
         ranking: &BTreeMap<String, f64>,
-    ) -> Result<CycleEnd, EngineError> {
+    ) -> Result<CycleResult, EngineError> {
         let mut baseline = self.baseline().await?;
         let suites = match self.suites.take() {
             Some(suites) => suites,
-            None => Suites::of(self.workbench, &baseline.scan.inventory).await?,
+            None => BaselineSuites::of(self.workbench, &baseline.scan.inventory).await?,
         };
-        let mut end = CycleEnd::default();
+        let mut end = CycleResult::default();
         // Modules whose outcomes in the report are outdated by a kept patch.
         let mut changed: BTreeSet<String> = BTreeSet::new();
-        for reason in reasons(report, &baseline.scan.inventory, ranking, &self.calls.modules) {
-            end.refusal = self.refusal();
+        for reason in ranked_causes(report, &baseline.scan.inventory, ranking, &self.calls.modules) {
+            end.refusal = self.stop_reason();
             if end.refusal.is_some() {
                 break;
             }
@@ -127,34 +127,36 @@ impl Improver<'_> {
             if let Some((proposal, promoted)) = kept {
                 let (modules, seed) = (&self.calls.modules, self.options.seed);
                 baseline = baseline.after(promoted, &proposal, modules, seed).await?;
-                changed.extend(touched(&baseline.scan.inventory, |path| proposal.files.contains_key(path)));
+                changed.extend(affected_modules(&baseline.scan.inventory, |path| {
+                    proposal.files.contains_key(path)
+                }));
             }
         }
         Ok(end)
     }
 
-    async fn baseline(&self) -> Result<Ground, EngineError> {
-        Ground::of(self.workbench, self.tree.root(), &self.calls.modules, self.options.seed).await
+    async fn baseline(&self) -> Result<CodeBaseline, EngineError> {
+        CodeBaseline::of(self.workbench, self.tree.root(), &self.calls.modules, self.options.seed).await
     }
 
-    fn refusal(&self) -> Option<String> {
+    fn stop_reason(&self) -> Option<String> {
         if *self.stop.borrow() {
             return Some("its user ended it".into());
         }
-        self.budget.refusal(Instant::now())
+        self.budget.stop_reason(Instant::now())
     }
 
     /// Asks the proposers about one cause until a proposal is kept; a kept proposal comes with its verified candidate.
     async fn try_cause(
         &mut self,
-        mut reason: Reason,
-        baseline: &Ground,
-        suites: &Suites,
+        mut reason: RankedCause,
+        baseline: &CodeBaseline,
+        suites: &BaselineSuites,
         changed: &BTreeSet<String>,
-    ) -> Result<(Vec<Judged>, Option<Promoted>), EngineError> {
-        let mut judged: Vec<Judged> = Vec::new();
+    ) -> Result<(Vec<JudgedProposal>, Option<PromotedCandidate>), EngineError> {
+        let mut judged: Vec<JudgedProposal> = Vec::new();
         let mut kept = None;
-        let Some((path, why)) = self.recheck(&mut reason, baseline, changed).await? else {
+        let Some((path, why)) = self.current_cause(&mut reason, baseline, changed).await? else {
             return Ok((judged, kept));
         };
         let reason = &reason;
@@ -168,17 +170,24 @@ impl Improver<'_> {
         let price = self.options.price_per_cpu_second;
         // Highest expected gain per cost first; the sort is stable, so ties keep their order.
         proposers.sort_by(|one, other| {
-            let of = |proposer: &dyn Proposer| self.ledger.tracks.expected(proposer.name(), price);
+            let of =
+                |proposer: &dyn Proposer| self.ledger.tracks.expected_gain_per_cost(proposer.name(), price);
             of(&**other).total_cmp(&of(&**one))
         });
         let mut ended = Ok(());
         'asking: for proposer in &proposers {
-            let mut earlier: Vec<Attempt> = judged.iter().map(attempt).collect();
+            let mut earlier: Vec<RejectedAttempt> = judged.iter().map(attempt).collect();
             let most = judged.len() + proposer.tries();
             for _ in 0..=proposer.retries() {
                 let left = self.budget.left();
-                let question =
-                    Question { reason, cause: &why, path: &path, text: &text, earlier: &earlier, left };
+                let question = ProposalRequest {
+                    reason,
+                    cause: &why,
+                    path: &path,
+                    text: &text,
+                    earlier: &earlier,
+                    left,
+                };
                 let mut stop = self.stop.clone();
                 // An interrupt does not wait for the answer of a model.
                 let asking = info_span!("propose", proposer = proposer.name(), section = reason.section);
@@ -196,12 +205,16 @@ impl Improver<'_> {
                 self.budget.spend(&answer.cost);
                 if let Some(problem) = &answer.problem {
                     tracing::warn!("proposer {} on {}: {problem}", proposer.name(), reason.section);
-                    earlier.push(Attempt { proposal: None, diff: String::new(), problem: problem.clone() });
+                    earlier.push(RejectedAttempt {
+                        proposal: None,
+                        diff: String::new(),
+                        problem: problem.clone(),
+                    });
                 }
                 let is_over = answer.is_over;
-                let asking = Cost { seconds: 0.0, ..answer.cost };
+                let asking = StepCost { seconds: 0.0, ..answer.cost };
                 for proposal in answer.proposals {
-                    if judged.len() >= most || self.refusal().is_some() {
+                    if judged.len() >= most || self.stop_reason().is_some() {
                         break;
                     }
                     let is_tried = earlier.iter().any(|one| one.proposal.as_ref() == Some(&proposal.id));
@@ -230,7 +243,7 @@ impl Improver<'_> {
                     }
                     earlier.extend(judged.last().map(attempt));
                 }
-                if is_over || judged.len() >= most || self.refusal().is_some() {
+                if is_over || judged.len() >= most || self.stop_reason().is_some() {
                     break;
                 }
             }
@@ -246,13 +259,13 @@ impl Improver<'_> {
 
     /// Checks whether a cause still applies: the file to change and the current cause, or `None` if a patch kept
     /// earlier in this cycle fixed the failure.
-    async fn recheck(
+    async fn current_cause(
         &self,
-        reason: &mut Reason,
-        baseline: &Ground,
+        reason: &mut RankedCause,
+        baseline: &CodeBaseline,
         changed: &BTreeSet<String>,
     ) -> Result<Option<(String, Cause)>, EngineError> {
-        let is_it = |target: &&Target| target.name() == reason.section;
+        let is_it = |target: &&CallableSection| target.name() == reason.section;
         let target = baseline.targets.iter().find(is_it);
         let Some(first) = reason.shown.first_mut() else {
             let (module, section) = reason.section.split_once(':').unwrap_or((&reason.section, "<module>"));
@@ -268,15 +281,15 @@ impl Improver<'_> {
             };
             first.seen = outcome.verdict;
         }
-        let (path, why) = cause(target, &first.call, &first.seen);
+        let (path, why) = cause_of_call(target, &first.call, &first.seen);
         let is_ours = baseline.scan.inventory.modules.iter().any(|module| module.path == path);
         Ok(Some(if is_ours { (path, why) } else { (target.path.clone(), why) }))
     }
 }
 
 /// A rejected proposal as shown in later requests for the same cause.
-fn attempt(judged: &Judged) -> Attempt {
-    Attempt {
+fn attempt(judged: &JudgedProposal) -> RejectedAttempt {
+    RejectedAttempt {
         proposal: Some(judged.proposal.id.clone()),
         diff: judged.proposal.diff.clone(),
         problem: judged.verdict.reason().unwrap_or_else(|| "verification did not finish".into()),

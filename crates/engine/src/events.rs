@@ -6,14 +6,14 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast;
 
-use crate::memory::Tag;
+use crate::memory::MemoryTag;
 use crate::proposal::Proposal;
 use crate::verify::Verdict;
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum RunEvent {
     /// A cycle started.
     CycleBegan {
         /// Number of the cycle.
@@ -68,7 +68,7 @@ pub enum Event {
         /// Id of the memory.
         id: u64,
         /// Tag of the memory.
-        tag: Tag,
+        tag: MemoryTag,
         /// First line of the memory.
         summary: String,
     },
@@ -88,7 +88,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl RunEvent {
     /// Kind of the event, as stored.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -129,25 +129,25 @@ impl Event {
 const WAITING: usize = 1024;
 
 /// Stores the events of a run and sends them to subscribers.
-pub struct Bus {
+pub struct RunEventBus {
     store: Store,
     run: RunId,
-    listeners: broadcast::Sender<(u64, Event)>,
+    listeners: broadcast::Sender<(u64, RunEvent)>,
 }
 
-impl Bus {
+impl RunEventBus {
     /// Creates the event bus of a run.
     pub fn new(store: Store, run: RunId) -> Self {
         Self { store, run, listeners: broadcast::channel(WAITING).0 }
     }
 
     /// Subscribes to all later events, each with its number in the store.
-    pub fn listen(&self) -> broadcast::Receiver<(u64, Event)> {
+    pub fn subscribe(&self) -> broadcast::Receiver<(u64, RunEvent)> {
         self.listeners.subscribe()
     }
 
     /// Publishes an event. It is stored before it is sent, so that no subscriber is ahead of the store.
-    pub async fn tell(&self, event: Event, now_ms: i64) -> Result<(), StoreError> {
+    pub async fn publish(&self, event: RunEvent, now_ms: i64) -> Result<(), StoreError> {
         let detail =
             serde_json::to_value(&event).unwrap_or_else(|error| json!({"broken": error.to_string()}));
         let number = self.store.add_event(&self.run, now_ms, event.kind(), &detail).await?;
@@ -163,8 +163,8 @@ mod tests {
 
     use super::*;
 
-    fn ended(cycle: u32) -> Event {
-        Event::CycleEnded { cycle, proposals: 1, kept: 0 }
+    fn ended(cycle: u32) -> RunEvent {
+        RunEvent::CycleEnded { cycle, proposals: 1, kept: 0 }
     }
 
     #[tokio::test]
@@ -172,12 +172,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open("sqlite:///menace.db", directory.path()).await.unwrap();
         let run: RunId = "r_01kbz7q3m9x4vt".parse().unwrap();
-        let bus = Bus::new(store.clone(), run.clone());
+        let bus = RunEventBus::new(store.clone(), run.clone());
         // Events are stored without subscribers too.
-        bus.tell(ended(0), 1).await.unwrap();
-        let mut slow = bus.listen();
+        bus.publish(ended(0), 1).await.unwrap();
+        let mut slow = bus.subscribe();
         for cycle in 1..=u32::try_from(WAITING).unwrap() + 5 {
-            bus.tell(ended(cycle), i64::from(cycle)).await.unwrap();
+            bus.publish(ended(cycle), i64::from(cycle)).await.unwrap();
         }
         assert!(matches!(slow.recv().await, Err(RecvError::Lagged(5))));
         assert_eq!(slow.recv().await.unwrap().1, ended(6));

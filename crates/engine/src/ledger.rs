@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use menace_model::ids::RunId;
 use menace_store::{PatchRecord, PatchState, Store};
 
-use crate::budget::Cost;
+use crate::budget::StepCost;
 use crate::proposal::Proposal;
-use crate::tracks::Tracks;
+use crate::track_records::TrackRecords;
 use crate::verify::Verdict;
 use crate::workbench::EngineError;
 
@@ -26,7 +26,7 @@ pub struct Ledger {
     /// Measurements of earlier patches, for the composite score.
     pub(crate) figures: Vec<BTreeMap<String, f64>>,
     /// Track records of the proposers.
-    pub(crate) tracks: Tracks,
+    pub(crate) tracks: TrackRecords,
 }
 
 impl Ledger {
@@ -37,12 +37,12 @@ impl Ledger {
         for record in store.patches_of(repository).await? {
             if record.run == *run {
                 if record.number < next {
-                    ledger.note(&record);
+                    ledger.add_record(&record);
                 }
                 ledger.of_run.insert(record.number, record);
             } else {
                 ledger.figures.extend(figures(&record));
-                ledger.tracks.note(&record);
+                ledger.tracks.add_record(&record);
                 if record.state == PatchState::Rejected {
                     ledger.rejected.insert(record.proposal);
                 }
@@ -56,7 +56,7 @@ impl Ledger {
         self.next
     }
 
-    pub(crate) fn note(&mut self, record: &PatchRecord) {
+    pub(crate) fn add_record(&mut self, record: &PatchRecord) {
         let was_compared = record.verdict["was_compared"] == true;
         self.compared = match record.state {
             PatchState::Kept | PatchState::Reverted => 0,
@@ -66,11 +66,11 @@ impl Ledger {
             self.rejected.insert(record.proposal.clone());
         }
         self.figures.extend(figures(record));
-        self.tracks.note(record);
+        self.tracks.add_record(record);
     }
 
     /// Recorded verdict and cost of the next proposal, if this run verified it before it was resumed.
-    pub(crate) fn known(&self, proposal: &Proposal) -> Option<(Verdict, Cost)> {
+    pub(crate) fn known_verdict(&self, proposal: &Proposal) -> Option<(Verdict, StepCost)> {
         let record = self.of_run.get(&self.next).filter(|record| record.proposal == proposal.id)?;
         // An unreadable record is verified again.
         let verdict = serde_json::from_value(record.verdict.clone()).ok()?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
-use crate::transforms::Gain;
+use crate::transforms::ProposalGain;
 
 /// A change of files, with its cause and its expected gain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Proposal {
     /// Description of the change and its reason.
     pub why: String,
     /// Expected improvement.
-    pub gain: Gain,
+    pub gain: ProposalGain,
     /// New text of each changed file, by path from the root of the repository.
     pub files: BTreeMap<String, String>,
     /// Unified diff against the baseline.
@@ -30,7 +30,7 @@ pub struct Proposal {
 
 /// Origin and purpose of a proposal.
 #[derive(Debug, Clone)]
-pub struct Meant {
+pub struct ProposalPurpose {
     /// Name of the proposer.
     pub proposer: String,
     /// Section to improve.
@@ -40,12 +40,16 @@ pub struct Meant {
     /// Description of the change and its reason.
     pub why: String,
     /// Expected improvement.
-    pub gain: Gain,
+    pub gain: ProposalGain,
 }
 
 impl Proposal {
     /// Creates a proposal from the old and the new text of files.
-    pub fn new(meant: Meant, before: &BTreeMap<String, String>, files: BTreeMap<String, String>) -> Self {
+    pub fn new(
+        meant: ProposalPurpose,
+        before: &BTreeMap<String, String>,
+        files: BTreeMap<String, String>,
+    ) -> Self {
         let empty = String::new();
         let diff: String = files
             .iter()
@@ -56,7 +60,7 @@ impl Proposal {
         for line in diff.split_inclusive('\n').filter(|line| !line.starts_with("@@")) {
             hasher.update(line.as_bytes());
         }
-        let Meant { proposer, section, cause, why, gain } = meant;
+        let ProposalPurpose { proposer, section, cause, why, gain } = meant;
         let id = format!("p_{}", &hasher.finalize().to_hex()[..16]);
         Self { id, proposer, section, cause, why, gain, files, diff }
     }
@@ -85,12 +89,12 @@ mod tests {
     use super::*;
 
     fn proposed(after: &str) -> Proposal {
-        let meant = Meant {
+        let meant = ProposalPurpose {
             proposer: "test".into(),
             section: "cart:total".into(),
             cause: "it fails".into(),
             why: "it should not".into(),
-            gain: Gain::Robustness,
+            gain: ProposalGain::Robustness,
         };
         let before = BTreeMap::from([("cart.py".to_owned(), "a\nb\nc\n".to_owned())]);
         Proposal::new(meant, &before, BTreeMap::from([("cart.py".to_owned(), after.to_owned())]))
@@ -105,12 +109,12 @@ mod tests {
     #[test]
     fn a_moved_change_keeps_its_id() {
         let of = |before: &str, after: &str| {
-            let meant = Meant {
+            let meant = ProposalPurpose {
                 proposer: String::new(),
                 section: String::new(),
                 cause: String::new(),
                 why: String::new(),
-                gain: Gain::Robustness,
+                gain: ProposalGain::Robustness,
             };
             let files = |text: &str| BTreeMap::from([("a.py".to_owned(), text.to_owned())]);
             Proposal::new(meant, &files(before), files(after)).id

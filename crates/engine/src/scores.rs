@@ -15,12 +15,12 @@ use crate::secrets::scrubbed;
 
 /// Publisher of patch scores; does nothing without a server.
 #[derive(Debug, Default)]
-pub struct Scores {
-    remote: Option<Remote>,
+pub struct ScorePublisher {
+    remote: Option<ScoreServer>,
 }
 
 #[derive(Debug)]
-struct Remote {
+struct ScoreServer {
     address: String,
     client: Client,
     /// File with queued scores.
@@ -31,19 +31,19 @@ struct Remote {
 
 const WITHIN: Duration = Duration::from_secs(5);
 
-impl Scores {
+impl ScorePublisher {
     /// Sends scores to an HTTP server; scores that it does not accept are queued in the file `waiting`.
     pub fn remote(address: &str, waiting: PathBuf) -> Result<Self, String> {
         let client = http_client().map_err(|error| error.to_string())?;
         let is_said = AtomicBool::new(false);
-        Ok(Self { remote: Some(Remote { address: address.to_owned(), client, waiting, is_said }) })
+        Ok(Self { remote: Some(ScoreServer { address: address.to_owned(), client, waiting, is_said }) })
     }
 
     /// Sends the score of a patch and all queued scores. Source code is never sent.
     pub async fn share(&self, record: &PatchRecord) {
         let Some(remote) = &self.remote else { return };
         let score = score(record);
-        let mut all = waiting(&remote.waiting);
+        let mut all = read_queued_scores(&remote.waiting);
         all.push(score.clone());
         match remote.send(&all).await {
             Ok(()) => {
@@ -63,7 +63,7 @@ impl Scores {
     }
 }
 
-impl Remote {
+impl ScoreServer {
     async fn send(&self, scores: &[Value]) -> Result<(), String> {
         let sent = self
             .client
@@ -96,7 +96,7 @@ fn score(record: &PatchRecord) -> Value {
     })
 }
 
-fn waiting(path: &Path) -> Vec<Value> {
+fn read_queued_scores(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
@@ -158,12 +158,12 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/scores", listener.local_addr().unwrap());
         drop(listener);
-        let unreachable = Scores::remote(&address, file.clone()).unwrap();
+        let unreachable = ScorePublisher::remote(&address, file.clone()).unwrap();
         unreachable.share(&record(0)).await;
-        assert_eq!(waiting(&file).len(), 1);
+        assert_eq!(read_queued_scores(&file).len(), 1);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/scores", listener.local_addr().unwrap());
-        let reachable = Scores::remote(&address, file.clone()).unwrap();
+        let reachable = ScorePublisher::remote(&address, file.clone()).unwrap();
         let one = record(1);
         let (body, ()) = tokio::join!(accept_request(&listener), reachable.share(&one));
         assert!(body.contains("\"p_0\"") && body.contains("\"p_1\""), "{body}");

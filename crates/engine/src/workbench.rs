@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use menace_analysis::scan::Scan;
+use menace_analysis::scan::RepositoryScan;
 use menace_model::inventory::Inventory;
-use menace_runner::{Execute, GivenStub, PlannedPreset, Source, SuiteOutcome};
+use menace_runner::{ArgumentSource, CallExecutor, GivenStub, PlannedPreset, TestFileOutcome};
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 
@@ -50,29 +50,29 @@ pub enum EngineError {
 #[async_trait]
 pub trait Workbench: Send + Sync {
     /// Scans the repository in a directory.
-    fn scan(&self, root: &Path) -> Result<Scan, EngineError>;
+    fn scan(&self, root: &Path) -> Result<RepositoryScan, EngineError>;
     /// Starts an executor for calls of the code that is in the root of an inventory now.
-    async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn Execute>, EngineError>;
+    async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn CallExecutor>, EngineError>;
     /// Runs test files `times` times, with one time limit for all runs.
     async fn tests(
         &self,
         inventory: &Inventory,
         files: &[String],
         (times, within): (usize, Duration),
-    ) -> Result<Vec<SuiteOutcome>, EngineError>;
+    ) -> Result<Vec<TestFileOutcome>, EngineError>;
     /// Useful number of concurrent calls.
     fn parallel(&self) -> usize;
 }
 
 /// Options for planning calls.
 #[derive(Debug, Clone)]
-pub struct Calls {
+pub struct CallPlanOptions {
     /// Presets; the baseline preset first.
     pub presets: Vec<PlannedPreset>,
     /// Stubs given by the user.
     pub given: Vec<GivenStub>,
     /// Source of the generated stubs.
-    pub source: Source,
+    pub source: ArgumentSource,
     /// Time limit of a call.
     pub timeout: Duration,
     /// Paths of the modules to call; empty means all.

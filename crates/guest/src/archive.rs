@@ -31,7 +31,8 @@ pub fn unpack(directory: &Path, archive: impl Read) -> Result<(), String> {
             Err(error) => return Err(error_chain(&error)),
         }
         if entry.header().entry_type().is_dir() {
-            to_restore.extend(open_up(&directory.join(&path), 0o700).map_err(|error| error.to_string())?);
+            to_restore
+                .extend(add_permissions(&directory.join(&path), 0o700).map_err(|error| error.to_string())?);
         }
     }
     // The entries of a directory follow it in the archive, so its permissions are restored at the end, innermost first.
@@ -42,7 +43,7 @@ pub fn unpack(directory: &Path, archive: impl Read) -> Result<(), String> {
 }
 
 /// Adds these permission bits to a directory if one of them is missing. Returns the permissions from before the change.
-pub fn open_up(directory: &Path, rights: u32) -> io::Result<Option<(PathBuf, fs::Permissions)>> {
+pub fn add_permissions(directory: &Path, rights: u32) -> io::Result<Option<(PathBuf, fs::Permissions)>> {
     let before = fs::symlink_metadata(directory)?.permissions();
     if before.mode() & rights == rights {
         return Ok(None);
@@ -80,14 +81,14 @@ pub fn pack(path: &Path, archive: impl Write) -> io::Result<()> {
 }
 
 /// Archive of the files that were written in a sandbox.
-pub struct Written<W: Write> {
+pub struct WrittenFilesArchive<W: Write> {
     builder: tar::Builder<io::BufWriter<W>>,
     /// Archived path of each inode with several hard links. Its content is archived once: otherwise a small disk in the
     /// sandbox could fill the disk of the host.
     linked: HashMap<u64, PathBuf>,
 }
 
-impl<W: Write> Written<W> {
+impl<W: Write> WrittenFilesArchive<W> {
     /// Starts an empty archive.
     pub fn new(archive: W) -> Self {
         let mut builder = tar::Builder::new(io::BufWriter::new(archive));

@@ -4,9 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 
-use menace_guest::protocol::{Kind, Report, Step, read_frame};
+use menace_guest::protocol::{GuestFrameKind, GuestReport, GuestStartStep, read_frame};
 
-use crate::streams::{Host, Output, report};
+use crate::streams::{HostReader, RequestOutput, report};
 
 /// Both addresses of localhost on which a program may listen.
 const LOOPBACK: [&str; 2] = ["127.0.0.1", "::1"];
@@ -17,10 +17,10 @@ pub(crate) fn serve(port: u16) -> io::Result<()> {
         Ok(stream) => stream,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(libc::ECONNREFUSED);
-            return report(&Report::NotStarted { errno, step: Step::Connect });
+            return report(&GuestReport::NotStarted { errno, step: GuestStartStep::Connect });
         }
     };
-    report(&Report::Started)?;
+    report(&GuestReport::Started)?;
     let input = stream.try_clone()?;
     thread::spawn(move || {
         // Without the host the connection has no other end; a program that has stopped reading may still write.
@@ -37,9 +37,9 @@ fn connect(port: u16) -> io::Result<TcpStream> {
 
 fn relay_input(mut stream: &TcpStream) -> io::Result<()> {
     loop {
-        match read_frame(&mut Host)? {
-            Some((Kind::Input, body)) => stream.write_all(&body)?,
-            Some((Kind::InputEnd, _)) => return Ok(()),
+        match read_frame(&mut HostReader)? {
+            Some((GuestFrameKind::Input, body)) => stream.write_all(&body)?,
+            Some((GuestFrameKind::InputEnd, _)) => return Ok(()),
             _ => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
@@ -52,6 +52,6 @@ fn relay_output(mut stream: &TcpStream) -> io::Result<()> {
         if length == 0 {
             return Ok(());
         }
-        Output.write_all(buffer.get(..length).unwrap_or_default())?;
+        RequestOutput.write_all(buffer.get(..length).unwrap_or_default())?;
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use menace_guest::protocol::Inspection;
+use menace_guest::protocol::GuestInspection;
 
 /// The kinds of namespaces, as `/proc/self/ns` names them.
 const NAMESPACE_KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
@@ -14,10 +14,10 @@ const NAMESPACE_KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time"
 const DISKS: [&str; 3] = ["/workspace", "/tmp", "/dev/shm"];
 
 /// Inspects this process and its sandbox.
-pub(crate) fn inspect() -> io::Result<Inspection> {
+pub(crate) fn inspect() -> io::Result<GuestInspection> {
     let status = fs::read_to_string("/proc/self/status")?;
     let required = |field| number(&status, field).ok_or_else(|| missing_field(field));
-    Ok(Inspection {
+    Ok(GuestInspection {
         namespaces: namespaces(),
         capabilities: capabilities(&status)?,
         no_new_privs: required("NoNewPrivs")? == 1,

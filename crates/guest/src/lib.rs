@@ -7,7 +7,7 @@
 //! The file operations are shared with native sandboxes, where a child of the init process performs them.
 
 pub mod archive;
+pub mod file_operations;
+pub mod file_watch;
 pub mod protocol;
 pub mod terminals;
-pub mod user_files;
-pub mod watching;

@@ -2,12 +2,12 @@
 
 mod command;
 mod connection;
-mod first;
+mod init_process;
 mod inspect;
-mod listing;
 mod processes;
 mod serve;
 mod streams;
+mod written_files;
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use menace_guest::protocol;
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(protocol::FIRST) => first::main(),
+        Some(protocol::FIRST) => init_process::main(),
         Some(protocol::SERVE) => serve::main(),
         _ => ExitCode::from(2),
     }

@@ -14,7 +14,7 @@ const KILL_TIMEOUT: Duration = Duration::from_millis(300);
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Parent and CPU time of a process, from `/proc/<pid>/stat`.
-struct Process {
+struct ProcessStat {
     parent: i32,
     ticks: u64,
 }
@@ -92,7 +92,7 @@ pub(crate) fn time_of_descendants() -> Duration {
     Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND)
 }
 
-fn descendants_of(ancestor: i32, all: &HashMap<i32, Process>) -> Vec<i32> {
+fn descendants_of(ancestor: i32, all: &HashMap<i32, ProcessStat>) -> Vec<i32> {
     let mut found = vec![ancestor];
     let mut at = 0;
     while let Some(parent) = found.get(at).copied() {
@@ -102,17 +102,17 @@ fn descendants_of(ancestor: i32, all: &HashMap<i32, Process>) -> Vec<i32> {
     found.split_off(1)
 }
 
-fn read_processes() -> HashMap<i32, Process> {
+fn read_processes() -> HashMap<i32, ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else { return HashMap::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(|pid: i32| Some((pid, read_process(pid)?))).collect()
 }
 
 /// Reads `/proc/<pid>/stat`; `None` if the process is gone.
-fn read_process(pid: i32) -> Option<Process> {
+fn read_process(pid: i32) -> Option<ProcessStat> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may itself have spaces and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
-    Some(Process { parent: i32::try_from(number(1)?).ok()?, ticks: number(11)? + number(12)? })
+    Some(ProcessStat { parent: i32::try_from(number(1)?).ok()?, ticks: number(11)? + number(12)? })
 }

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use menace_model::sandbox::{FileEntry, FileEvent, FileWork, TerminalSize};
+use menace_model::sandbox::{FileEntry, FileEvent, FileOperation, TerminalSize};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub const PLACE: &str = "/.menace/inside";
 /// Argument that makes the guest program the init process of a container.
 pub const FIRST: &str = "first";
 
-/// Argument that makes the guest program execute one [`Order`].
+/// Argument that makes the guest program execute one [`GuestRequest`].
 pub const SERVE: &str = "serve";
 
 /// Bytes of input that may be in flight: more are sent when the command has read some.
@@ -32,24 +32,24 @@ pub const HEADER: usize = 5;
 
 /// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// To the guest: an [`Order`], the first frame.
+pub enum GuestFrameKind {
+    /// To the guest: an [`GuestRequest`], the first frame.
     Order,
     /// To the guest: bytes of a command's input, of an archive, or of a connection.
     Input,
     /// To the guest: end of the input.
     InputEnd,
-    /// To the guest: a [`Control`].
+    /// To the guest: a [`CommandControl`].
     Control,
     /// From the guest: bytes of a command's stdout, of an archive, or of a connection.
     Output,
     /// From the guest: bytes of a command's stderr.
     Complaint,
-    /// From the guest: a [`Report`].
+    /// From the guest: a [`GuestReport`].
     Report,
 }
 
-impl Kind {
+impl GuestFrameKind {
     const ALL: [Self; 7] = [
         Self::Order,
         Self::Input,
@@ -67,9 +67,9 @@ impl Kind {
 
 /// Task for one process of the guest program, which executes it and exits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Order {
+pub enum GuestRequest {
     /// Lead a command.
-    Run(Box<Run>),
+    Run(Box<GuestCommand>),
     /// Unpack the archive that is sent as input.
     Unpack {
         /// Target directory, created if it is missing.
@@ -81,11 +81,11 @@ pub enum Order {
         path: PathBuf,
     },
     /// Perform a file operation for a user.
-    Files(FileWork),
-    /// List the files that were written. The answer is one or more [`Report::Listed`].
-    List(Listing),
+    Files(FileOperation),
+    /// List the files that were written. The answer is one or more [`GuestReport::Listed`].
+    List(ListingRequest),
     /// Pack the files that were written, with paths relative to the root.
-    PackWritten(Listing),
+    PackWritten(ListingRequest),
     /// Remove these paths, if they exist.
     Remove {
         /// Files and directories.
@@ -107,7 +107,7 @@ pub enum Order {
 
 /// Command to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Run {
+pub struct GuestCommand {
     /// Program and arguments.
     pub command: Vec<String>,
     /// Complete environment of the command.
@@ -126,7 +126,7 @@ pub struct Run {
 
 /// Paths to list or pack, and the moment after which a changed file counts as written by the sandbox.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Listing {
+pub struct ListingRequest {
     /// Directories to walk.
     pub directories: Vec<PathBuf>,
     /// Single paths; those that are directories are left out.
@@ -137,7 +137,7 @@ pub struct Listing {
 
 /// Request concerning a running command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Control {
+pub enum CommandControl {
     /// Send a signal to the command.
     Signal(i32),
     /// Change the size of its terminal.
@@ -148,7 +148,7 @@ pub enum Control {
 
 /// Message of the guest program to the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Report {
+pub enum GuestReport {
     /// The command is about to be started. It is sent beforehand because a program can stop its leader immediately, and the
     /// host has to know by then that the timeout is running.
     Starting {
@@ -162,18 +162,18 @@ pub enum Report {
         /// Error number from the kernel.
         errno: i32,
         /// Step that failed.
-        step: Step,
+        step: GuestStartStep,
     },
     /// Number of bytes of the input that the command has read since the last report.
     Consumed(u64),
     /// The command has closed its input.
     InputClosed,
     /// The command ended.
-    Ended(Box<End>),
+    Ended(Box<GuestCommandResult>),
     /// The order was executed.
-    Done(Answer),
+    Done(GuestReply),
     /// Part of a listing.
-    Listed(Vec<Found>),
+    Listed(Vec<ListedFile>),
     /// Change of a watched file.
     Event(FileEvent),
     /// The order could not be executed.
@@ -187,7 +187,7 @@ pub enum Report {
 
 /// Steps of starting a command or connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
+pub enum GuestStartStep {
     /// Entering its working directory.
     Directory,
     /// Creating a terminal.
@@ -200,7 +200,7 @@ pub enum Step {
 
 /// Result of an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Answer {
+pub enum GuestReply {
     /// No result.
     Nothing,
     /// The archive was unpacked. Later changes have a change time after this moment.
@@ -211,12 +211,12 @@ pub enum Answer {
     /// Entries that a file operation returned.
     Files(Vec<FileEntry>),
     /// Isolation and usage of the sandbox.
-    Inspected(Box<Inspection>),
+    Inspected(Box<GuestInspection>),
 }
 
 /// Entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct ListedFile {
     /// Absolute path, not necessarily valid UTF-8.
     pub path: std::ffi::OsString,
     /// Whether it is a directory.
@@ -228,7 +228,7 @@ pub struct Found {
 /// Result and resource usage of a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one way to end, and several can be true at once")]
-pub struct End {
+pub struct GuestCommandResult {
     /// Exit code, unless a signal ended it.
     pub exit_code: Option<i32>,
     /// Signal that ended it.
@@ -261,7 +261,7 @@ pub struct End {
 
 /// Isolation and usage of a sandbox, read from the kernel inside it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Inspection {
+pub struct GuestInspection {
     /// Kinds and inodes of the namespaces.
     pub namespaces: Vec<(String, u64)>,
     /// Union of all capability sets.
@@ -277,14 +277,14 @@ pub struct Inspection {
 }
 
 /// Builds a frame of a kind with this body.
-pub fn frame(kind: Kind, body: &[u8]) -> Vec<u8> {
+pub fn frame(kind: GuestFrameKind, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + body.len());
     push_frame(&mut bytes, kind, body);
     bytes
 }
 
 /// Appends a frame to a send buffer.
-pub fn push_frame(bytes: &mut Vec<u8>, kind: Kind, body: &[u8]) {
+pub fn push_frame(bytes: &mut Vec<u8>, kind: GuestFrameKind, body: &[u8]) {
     // Callers split longer bodies; a length that does not fit would be rejected by the receiver.
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     bytes.push(kind as u8);
@@ -303,7 +303,7 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
 }
 
 /// Removes the first frame from a receive buffer, if it is complete.
-pub fn take_frame(buffer: &mut Vec<u8>) -> io::Result<Option<(Kind, Vec<u8>)>> {
+pub fn take_frame(buffer: &mut Vec<u8>) -> io::Result<Option<(GuestFrameKind, Vec<u8>)>> {
     let Some((header, _)) = buffer.split_first_chunk::<HEADER>() else { return Ok(None) };
     let (kind, length) = read_header(*header)?;
     if buffer.len() < HEADER + length {
@@ -314,13 +314,13 @@ pub fn take_frame(buffer: &mut Vec<u8>) -> io::Result<Option<(Kind, Vec<u8>)>> {
 }
 
 /// Writes a frame, blocking until it is flushed.
-pub fn write_frame(writer: &mut impl Write, kind: Kind, body: &[u8]) -> io::Result<()> {
+pub fn write_frame(writer: &mut impl Write, kind: GuestFrameKind, body: &[u8]) -> io::Result<()> {
     writer.write_all(&frame(kind, body))?;
     writer.flush()
 }
 
 /// Reads a frame, blocking; `None` at the end of the stream.
-pub fn read_frame(reader: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>> {
+pub fn read_frame(reader: &mut impl Read) -> io::Result<Option<(GuestFrameKind, Vec<u8>)>> {
     let mut header = [0; HEADER];
     match reader.read_exact(&mut header) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -332,10 +332,10 @@ pub fn read_frame(reader: &mut impl Read) -> io::Result<Option<(Kind, Vec<u8>)>>
     Ok(Some((kind, body)))
 }
 
-fn read_header(header: [u8; HEADER]) -> io::Result<(Kind, usize)> {
+fn read_header(header: [u8; HEADER]) -> io::Result<(GuestFrameKind, usize)> {
     let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let [kind, length @ ..] = header;
-    let kind = Kind::of(kind).ok_or_else(|| wrong(format!("unknown frame kind {kind}")))?;
+    let kind = GuestFrameKind::of(kind).ok_or_else(|| wrong(format!("unknown frame kind {kind}")))?;
     let length = u32::from_le_bytes(length) as usize;
     if length > LONGEST_FRAME {
         return Err(wrong(format!("frame of {length} bytes exceeds the limit of {LONGEST_FRAME}")));
@@ -349,13 +349,17 @@ mod tests {
 
     #[test]
     fn frames_round_trip_when_read_byte_by_byte() {
-        let bytes = [frame(Kind::Output, b"printed"), frame(Kind::InputEnd, b"")].concat();
+        let bytes =
+            [frame(GuestFrameKind::Output, b"printed"), frame(GuestFrameKind::InputEnd, b"")].concat();
         let (mut buffer, mut found) = (Vec::new(), Vec::new());
         for byte in bytes {
             buffer.push(byte);
             found.extend(take_frame(&mut buffer).unwrap());
         }
-        assert_eq!(found, [(Kind::Output, b"printed".to_vec()), (Kind::InputEnd, Vec::new())]);
+        assert_eq!(
+            found,
+            [(GuestFrameKind::Output, b"printed".to_vec()), (GuestFrameKind::InputEnd, Vec::new())]
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use menace_guest::protocol::{Kind, LONGEST_FRAME, Report, encode, frame, read_frame};
+use menace_guest::protocol::{GuestFrameKind, GuestReport, LONGEST_FRAME, encode, frame, read_frame};
 
 /// Interval of the heartbeat to the host. A stopped process does not send it.
 const HEARTBEAT: Duration = Duration::from_millis(400);
@@ -15,11 +15,11 @@ const HEARTBEAT: Duration = Duration::from_millis(400);
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// Sends a report to the host.
-pub(crate) fn report(report: &Report) -> io::Result<()> {
-    send(Kind::Report, &encode(report)?)
+pub(crate) fn report(report: &GuestReport) -> io::Result<()> {
+    send(GuestFrameKind::Report, &encode(report)?)
 }
 
-fn send(kind: Kind, body: &[u8]) -> io::Result<()> {
+fn send(kind: GuestFrameKind, body: &[u8]) -> io::Result<()> {
     let _guard = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let frame = frame(kind, body);
     let mut left = frame.as_slice();
@@ -31,11 +31,11 @@ fn send(kind: Kind, body: &[u8]) -> io::Result<()> {
 }
 
 /// Starts the heartbeat to the host, which lasts until this process exits.
-pub(crate) fn beat() {
+pub(crate) fn start_heartbeat() {
     thread::spawn(|| {
         loop {
             thread::sleep(HEARTBEAT);
-            if report(&Report::StillWorking).is_err() {
+            if report(&GuestReport::StillWorking).is_err() {
                 return;
             }
         }
@@ -43,9 +43,9 @@ pub(crate) fn beat() {
 }
 
 /// Reader of the host's frames.
-pub(crate) struct Host;
+pub(crate) struct HostReader;
 
-impl Read for Host {
+impl Read for HostReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut *buffer))?)
     }
@@ -53,18 +53,18 @@ impl Read for Host {
 
 /// The input of an order as one stream.
 #[derive(Default)]
-pub(crate) struct Input {
+pub(crate) struct RequestInput {
     frame: Vec<u8>,
     read: usize,
     is_over: bool,
 }
 
-impl Read for Input {
+impl Read for RequestInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.read == self.frame.len() && !self.is_over {
-            match read_frame(&mut Host)? {
-                Some((Kind::Input, body)) => (self.frame, self.read) = (body, 0),
-                Some((Kind::InputEnd, _)) => self.is_over = true,
+            match read_frame(&mut HostReader)? {
+                Some((GuestFrameKind::Input, body)) => (self.frame, self.read) = (body, 0),
+                Some((GuestFrameKind::InputEnd, _)) => self.is_over = true,
                 // A truncated archive is an error.
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some((kind, _)) => {
@@ -80,12 +80,12 @@ impl Read for Input {
 }
 
 /// Writer of an order's output, as frames.
-pub(crate) struct Output;
+pub(crate) struct RequestOutput;
 
-impl Write for Output {
+impl Write for RequestOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = bytes.get(..LONGEST_FRAME).unwrap_or(bytes);
-        send(Kind::Output, bytes)?;
+        send(GuestFrameKind::Output, bytes)?;
         Ok(bytes.len())
     }
 

@@ -8,7 +8,7 @@ use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::pty::{OpenptFlags, ptsname, unlockpt};
 
 /// Both ends of a terminal.
-pub struct Terminal {
+pub struct PseudoTerminal {
     /// Master end, for the caller.
     pub ours: OwnedFd,
     /// Slave end, once for each standard stream of the program.
@@ -16,7 +16,7 @@ pub struct Terminal {
 }
 
 /// Opens a terminal.
-pub fn open(size: TerminalSize) -> io::Result<Terminal> {
+pub fn open(size: TerminalSize) -> io::Result<PseudoTerminal> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = rustix::pty::openpt(flags)?;
     unlockpt(&ours)?;
@@ -24,7 +24,7 @@ pub fn open(size: TerminalSize) -> io::Result<Terminal> {
     let name = ptsname(&ours, Vec::new())?;
     let theirs = open_file(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
     let duplicate = || theirs.try_clone();
-    Ok(Terminal { theirs: [duplicate()?, duplicate()?, duplicate()?], ours })
+    Ok(PseudoTerminal { theirs: [duplicate()?, duplicate()?, duplicate()?], ours })
 }
 
 /// Sets the size of a terminal; the kernel notifies its foreground program (SIGWINCH).

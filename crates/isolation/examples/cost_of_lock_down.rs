@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use menace_isolation::{capabilities, descriptors, landlock, rlimits::ResourceLimits, seccomp};
+use menace_isolation::{capabilities, descriptors, landlock, rlimits::ProcessRlimits, seccomp};
 
 const CHILDREN: usize = 200;
 
@@ -76,7 +76,7 @@ fn measure_in_child(with_listener: bool) -> Result<[u64; STEPS.len()], Box<dyn E
 
 fn lock_down(with_listener: bool, writer: &mut io::PipeWriter) -> Result<(), Box<dyn Error>> {
     let writable = [File::open("/tmp")?, File::open("/dev")?, File::open("/proc")?];
-    let limits = ResourceLimits {
+    let limits = ProcessRlimits {
         open_files: 1024,
         processes: Some(256),
         cpu_seconds: Some(60),

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// The process that returned from [`fork_into`].
 #[derive(Debug)]
-pub enum Forked {
+pub enum ForkResult {
     /// The new process.
     Child,
     /// The calling process.
@@ -33,7 +33,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// The calling process has one thread. The child gets a copy of that thread alone, so a lock held by another thread
 /// would stay locked for ever.
 #[expect(clippy::cast_sign_loss, reason = "flags are bits, and descriptors and signals are not negative")]
-pub unsafe fn fork_into(namespaces: libc::c_int, cgroup: Option<BorrowedFd>) -> io::Result<Forked> {
+pub unsafe fn fork_into(namespaces: libc::c_int, cgroup: Option<BorrowedFd>) -> io::Result<ForkResult> {
     let mut pidfd: RawFd = -1;
     // SAFETY: all zero is a valid `clone_args` that requests nothing.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
@@ -50,8 +50,8 @@ pub unsafe fn fork_into(namespaces: libc::c_int, cgroup: Option<BorrowedFd>) -> 
         unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>()) };
     match result {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Forked::Child),
-        pid => Ok(Forked::Parent {
+        0 => Ok(ForkResult::Child),
+        pid => Ok(ForkResult::Parent {
             #[expect(clippy::cast_possible_truncation, reason = "the kernel's process numbers have 32 bits")]
             pid: pid as i32,
             // SAFETY: with CLONE_PIDFD the kernel has stored a new descriptor there that has no other owner.

@@ -7,11 +7,11 @@ pub mod capabilities;
 pub mod channel;
 pub mod clone;
 pub mod descriptors;
+#[cfg(feature = "library")]
+pub mod determinism;
 pub mod landlock;
 pub mod loopback;
 pub mod mount;
-#[cfg(feature = "library")]
-pub mod pinned;
 pub mod queue_discipline;
 pub mod rlimits;
 pub mod root;
@@ -24,4 +24,4 @@ pub mod zygote;
 #[cfg(test)]
 mod forked_child;
 
-pub use step::{Step, StepError, name_step};
+pub use step::{StepContext, StepError, name_step};

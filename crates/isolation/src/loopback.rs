@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use crate::{Step, StepError};
+use crate::{StepContext, StepError};
 
 /// `IFF_UP` in the type of its field.
 const UP: libc::c_short = 1;

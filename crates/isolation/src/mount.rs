@@ -11,7 +11,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use crate::{Step, StepError};
+use crate::{StepContext, StepError};
 
 /// Access that a bind mount allows, in addition to `nosuid` and `nodev`, which every one has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn bind(source: &Path, target: &Path, access: BindAccess) -> Result<(), Step
 
 /// Makes a part of the sandbox visible at another path as well, with the restrictions of its mount. Unlike [`bind`]
 /// it is one system call.
-pub fn bind_again(source: &Path, target: &Path) -> Result<(), StepError> {
+pub fn rebind(source: &Path, target: &Path) -> Result<(), StepError> {
     rustix::mount::mount_bind(source, target)
         .step(|| format!("bind {} to {}", source.display(), target.display()))
 }

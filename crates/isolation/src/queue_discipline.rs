@@ -19,7 +19,7 @@ const TCA_NETEM_PRNG_SEED: u16 = 14;
 
 /// Options of netem.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Netem {
+pub struct NetemOptions {
     /// Additional delay of a packet.
     pub delay: Duration,
     /// Variation of the delay from packet to packet, uniformly distributed.
@@ -36,7 +36,7 @@ pub struct Netem {
     pub seed: u64,
 }
 
-impl Netem {
+impl NetemOptions {
     /// Encodes the options: `tc_netem_qopt` (latency, limit, loss, gap, duplication, jitter) and attributes.
     fn options(&self) -> Vec<u8> {
         // Reordering considers every packet, which is a gap of one.
@@ -147,7 +147,7 @@ mod tests {
             set(LOOPBACK, "pfifo", &[]).unwrap();
             assert_eq!(set(LOOPBACK, "no_such_thing", &[]), Err(Errno::NOENT));
             // A kernel with netem accepts all of the options.
-            let netem = Netem {
+            let netem = NetemOptions {
                 delay: Duration::from_millis(5),
                 jitter: Duration::from_millis(1),
                 loss: 0.01,
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn options_begin_with_the_fixed_structure() {
-        let options = Netem { loss: 1.0, reorder: 0.5, ..Netem::default() }.options();
+        let options = NetemOptions { loss: 1.0, reorder: 0.5, ..NetemOptions::default() }.options();
         let numbers: Vec<u32> = options[..24]
             .chunks_exact(4)
             .map(|bytes| u32::from_ne_bytes(bytes.try_into().unwrap()))

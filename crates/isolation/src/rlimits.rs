@@ -11,7 +11,7 @@ const LOCKED_BYTES: u64 = 64 * 1024;
 
 /// Limits that depend on the sandbox. A limit without a value stays unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResourceLimits {
+pub struct ProcessRlimits {
     /// Maximum descriptor number plus one.
     pub open_files: u64,
     /// Processes and threads of all processes that run as the user of this namespace.
@@ -24,7 +24,7 @@ pub struct ResourceLimits {
 
 /// A limit could not be set.
 #[derive(Debug, Error)]
-pub enum ResourceLimitsError {
+pub enum ProcessRlimitsError {
     /// The kernel refused.
     #[error("failed to limit {resource:?} to {value}, the hard limit is {}: {source}{}", hard_limit(*.hard), hint(*.source))]
     Set {
@@ -39,14 +39,14 @@ pub enum ResourceLimitsError {
     },
 }
 
-impl ResourceLimits {
+impl ProcessRlimits {
     /// Sets the limits for this process, soft and hard, together with those that are the same in every sandbox: no
     /// core dumps, no POSIX message queues (they use kernel memory), almost no locked memory, and no raised priority,
     /// which some users are allowed.
     ///
     /// A core limit of 0 would not keep the kernel from starting the host's core dump handler, see core(5); with 1 it
     /// gives up before that.
-    pub fn apply(&self) -> Result<(), ResourceLimitsError> {
+    pub fn apply(&self) -> Result<(), ProcessRlimitsError> {
         limit(Resource::Core, 1)?;
         limit(Resource::Msgqueue, 0)?;
         limit(Resource::Rtprio, 0)?;
@@ -68,9 +68,9 @@ impl ResourceLimits {
     }
 }
 
-fn limit(resource: Resource, value: u64) -> Result<(), ResourceLimitsError> {
+fn limit(resource: Resource, value: u64) -> Result<(), ProcessRlimitsError> {
     setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) }).map_err(|source| {
-        ResourceLimitsError::Set { resource, value, hard: getrlimit(resource).maximum, source }
+        ProcessRlimitsError::Set { resource, value, hard: getrlimit(resource).maximum, source }
     })
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::forked_child;
 
-    const LIMITS: ResourceLimits = ResourceLimits {
+    const LIMITS: ProcessRlimits = ProcessRlimits {
         open_files: 64,
         processes: Some(50),
         cpu_seconds: Some(7),
@@ -129,7 +129,7 @@ mod tests {
     fn limits_without_a_value_stay() {
         forked_child::run(|| {
             let before = getrlimit(Resource::Cpu);
-            ResourceLimits { cpu_seconds: None, ..LIMITS }.apply().unwrap();
+            ProcessRlimits { cpu_seconds: None, ..LIMITS }.apply().unwrap();
             assert_eq!(getrlimit(Resource::Cpu), before);
         });
     }
@@ -138,7 +138,7 @@ mod tests {
     fn a_limit_above_the_hard_limit_is_an_error_with_a_hint() {
         forked_child::run_as_root_of_a_user_namespace(|| {
             LIMITS.apply().unwrap();
-            let error = ResourceLimits { open_files: 65, ..LIMITS }.apply().unwrap_err().to_string();
+            let error = ProcessRlimits { open_files: 65, ..LIMITS }.apply().unwrap_err().to_string();
             assert!(error.starts_with("failed to limit Nofile to 65, the hard limit is 64: "), "{error}");
             assert!(error.contains("\nhint: "), "{error}");
         });

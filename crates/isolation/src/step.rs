@@ -24,12 +24,12 @@ impl StepError {
 }
 
 /// Adds the name of a step to an error.
-pub trait Step<T> {
+pub trait StepContext<T> {
     /// Converts a kernel error into one that names the step. The name is created only when there is an error.
     fn step<S: Display>(self, name: impl FnOnce() -> S) -> Result<T, StepError>;
 }
 
-impl<T> Step<T> for io::Result<T> {
+impl<T> StepContext<T> for io::Result<T> {
     fn step<S: Display>(self, name: impl FnOnce() -> S) -> Result<T, StepError> {
         self.map_err(|error| StepError {
             step: name().to_string(),
@@ -38,7 +38,7 @@ impl<T> Step<T> for io::Result<T> {
     }
 }
 
-impl<T> Step<T> for rustix::io::Result<T> {
+impl<T> StepContext<T> for rustix::io::Result<T> {
     fn step<S: Display>(self, name: impl FnOnce() -> S) -> Result<T, StepError> {
         self.map_err(|error| StepError { step: name().to_string(), errno: error.raw_os_error() })
     }

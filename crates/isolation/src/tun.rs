@@ -9,12 +9,12 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use serde::{Deserialize, Serialize};
 
-use crate::queue_discipline::Netem;
-use crate::{Step, StepError};
+use crate::queue_discipline::NetemOptions;
+use crate::{StepContext, StepError};
 
 /// Configuration of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Interface {
+pub struct TunInterface {
     /// IPv4 address.
     pub v4: Ipv4Addr,
     /// IPv6 address, ignored where the kernel has no IPv6.
@@ -22,7 +22,7 @@ pub struct Interface {
     /// MTU.
     pub longest_packet: u16,
     /// netem options for outgoing packets.
-    pub netem: Option<Netem>,
+    pub netem: Option<NetemOptions>,
 }
 
 /// Length of the transmit queue: packets that wait for menace when a program sends faster than menace reads. More are
@@ -52,12 +52,12 @@ pub const HEADER: usize = 10;
 /// Creates the interface in the network namespace of this process, brings it up and routes everything there that is
 /// not local to the namespace. The returned descriptor is the other end; each packet begins with [`HEADER`] bytes,
 /// and checksums are not calculated for packets that never leave this machine.
-pub fn make(interface: &Interface) -> Result<OwnedFd, StepError> {
+pub fn make(interface: &TunInterface) -> Result<OwnedFd, StepError> {
     make_at(Path::new(DEVICE), interface)
 }
 
 /// As `make`, where the device is not visible: through a descriptor from [`find`].
-pub fn make_through(device: BorrowedFd, interface: &Interface) -> Result<OwnedFd, StepError> {
+pub fn make_through(device: BorrowedFd, interface: &TunInterface) -> Result<OwnedFd, StepError> {
     make_at(&PathBuf::from(format!("/proc/self/fd/{}", device.as_raw_fd())), interface)
 }
 
@@ -66,7 +66,7 @@ pub fn find() -> Result<OwnedFd, StepError> {
     openat(CWD, DEVICE, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).step(|| format!("open {DEVICE}"))
 }
 
-fn make_at(path: &Path, interface: &Interface) -> Result<OwnedFd, StepError> {
+fn make_at(path: &Path, interface: &TunInterface) -> Result<OwnedFd, StepError> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let device = openat(CWD, path, flags, Mode::empty()).step(|| format!("open {DEVICE}"))?;
     let mut request = named();
@@ -85,7 +85,7 @@ fn make_at(path: &Path, interface: &Interface) -> Result<OwnedFd, StepError> {
     Ok(device)
 }
 
-fn configure_v4(interface: &Interface) -> Result<(), StepError> {
+fn configure_v4(interface: &TunInterface) -> Result<(), StepError> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .step(|| "open a socket for a network interface")?;
     let mut request = named();
@@ -117,7 +117,7 @@ fn configure_v4(interface: &Interface) -> Result<(), StepError> {
     control(&socket, libc::SIOCADDRT, &raw const route).step(|| "create an IPv4 route")
 }
 
-fn configure_v6(interface: &Interface) -> Result<(), StepError> {
+fn configure_v6(interface: &TunInterface) -> Result<(), StepError> {
     let socket = match socket_with(AddressFamily::INET6, SocketType::DGRAM, SocketFlags::CLOEXEC, None) {
         Err(rustix::io::Errno::AFNOSUPPORT) => return Ok(()),
         result => result.step(|| "open a socket for a network interface")?,
@@ -211,7 +211,7 @@ mod tests {
             // SAFETY: the process has one thread that matters, and no sockets.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
             loopback::bring_up().unwrap();
-            let interface = Interface {
+            let interface = TunInterface {
                 v4: Ipv4Addr::new(198, 18, 0, 2),
                 v6: Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2),
                 longest_packet: 65_520,

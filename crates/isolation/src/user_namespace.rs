@@ -10,7 +10,7 @@ use std::io;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::UnshareFlags;
 
-use crate::{Step, StepError};
+use crate::{StepContext, StepError};
 
 /// Enters a new user namespace in which the caller is `uid` and `gid`, with every capability over it.
 pub fn enter(uid: u32, gid: u32) -> Result<(), StepError> {

@@ -13,9 +13,9 @@ use crate::settings::{Percent, SettingValue};
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
     /// The kind of system call.
-    pub call: FaultyCall,
+    pub call: FaultySyscall,
     /// The injected fault.
-    pub fault: Fault,
+    pub fault: SyscallFault,
     /// Share of the calls that get the fault, 0…1; the choice depends on the seed and on the number of such calls before.
     #[serde(default = "all")]
     pub rate: f64,
@@ -35,9 +35,9 @@ fn all() -> f64 {
 /// A fault of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum SyscallFault {
     /// The call fails with this error and has no effect.
-    Error(ErrorName),
+    Error(FaultErrno),
     /// The call takes this much longer, in milliseconds.
     DelayMs(u64),
     /// The call succeeds, but writes other bytes than those given.
@@ -48,7 +48,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "documented by their manual pages")]
-pub enum FaultyCall {
+pub enum FaultySyscall {
     Open,
     Read,
     Write,
@@ -63,7 +63,7 @@ pub enum FaultyCall {
     Recvfrom,
 }
 
-impl FaultyCall {
+impl FaultySyscall {
     /// All of them, with their names.
     pub const ALL: [(Self, &'static str); 12] = [
         (Self::Open, "open"),
@@ -90,7 +90,7 @@ impl FaultyCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "documented by errno(3)")]
-pub enum ErrorName {
+pub enum FaultErrno {
     Eio,
     Enospc,
     Edquot,
@@ -109,7 +109,7 @@ pub enum ErrorName {
     Epipe,
 }
 
-impl ErrorName {
+impl FaultErrno {
     /// All of them, with their names and numbers on Linux.
     const ALL: [(Self, &'static str, i32); 16] = [
         (Self::Eio, "EIO", 5),
@@ -189,35 +189,35 @@ impl FromStr for FaultRule {
                 _ => return Err(wrong(format!("'{part}' is not rate=PERCENT, path=PATTERN or fd=NUMBER"))),
             }
         }
-        if rule.fault == Fault::Corrupt && rule.call != FaultyCall::Write {
+        if rule.fault == SyscallFault::Corrupt && rule.call != FaultySyscall::Write {
             return Err(wrong("only write can be corrupted".into()));
         }
         Ok(rule)
     }
 }
 
-fn read_call(name: &str) -> Result<FaultyCall, String> {
-    let known = FaultyCall::ALL.iter().find(|(_, known)| *known == name).map(|(call, _)| *call);
-    let names: Vec<&str> = FaultyCall::ALL.iter().map(|(_, name)| *name).collect();
+fn read_call(name: &str) -> Result<FaultySyscall, String> {
+    let known = FaultySyscall::ALL.iter().find(|(_, known)| *known == name).map(|(call, _)| *call);
+    let names: Vec<&str> = FaultySyscall::ALL.iter().map(|(_, name)| *name).collect();
     known.ok_or_else(|| format!("'{name}' is not one of {}", names.join(", ")))
 }
 
-fn read_fault(text: &str) -> Result<Fault, String> {
+fn read_fault(text: &str) -> Result<SyscallFault, String> {
     if text == "corrupt" {
-        return Ok(Fault::Corrupt);
+        return Ok(SyscallFault::Corrupt);
     }
     let upper = text.to_ascii_uppercase();
-    if let Some((error, ..)) = ErrorName::ALL.iter().find(|(_, name, _)| *name == upper) {
-        return Ok(Fault::Error(*error));
+    if let Some((error, ..)) = FaultErrno::ALL.iter().find(|(_, name, _)| *name == upper) {
+        return Ok(SyscallFault::Error(*error));
     }
     match <Duration as SettingValue>::parse(text)
         .filter(|_| text.starts_with(|first: char| first.is_ascii_digit()))
     {
         Some(delay) if delay <= Duration::from_hours(1) => {
-            Ok(Fault::DelayMs(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
+            Ok(SyscallFault::DelayMs(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
         }
         _ => {
-            let names: Vec<&str> = ErrorName::ALL.iter().map(|(_, name, _)| *name).collect();
+            let names: Vec<&str> = FaultErrno::ALL.iter().map(|(_, name, _)| *name).collect();
             Err(format!(
                 "'{text}' is not a delay of at most an hour, corrupt, or one of {}",
                 names.join(", ")
@@ -230,13 +230,15 @@ impl fmt::Display for FaultRule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}=", self.call.name())?;
         match self.fault {
-            Fault::Error(error) => {
-                let name =
-                    ErrorName::ALL.iter().find(|(known, ..)| *known == error).map_or("", |(_, name, _)| name);
+            SyscallFault::Error(error) => {
+                let name = FaultErrno::ALL
+                    .iter()
+                    .find(|(known, ..)| *known == error)
+                    .map_or("", |(_, name, _)| name);
                 formatter.write_str(name)?;
             }
-            Fault::DelayMs(delay) => write!(formatter, "{delay}ms")?,
-            Fault::Corrupt => formatter.write_str("corrupt")?,
+            SyscallFault::DelayMs(delay) => write!(formatter, "{delay}ms")?,
+            SyscallFault::Corrupt => formatter.write_str("corrupt")?,
         }
         if self.rate < 1.0 {
             write!(formatter, ",rate={}%", self.rate * 100.0)?;

@@ -11,12 +11,12 @@
 //! ```
 
 pub mod calls;
-pub mod chance;
 pub mod faults;
 pub mod ids;
 pub mod inventory;
 pub mod network;
+pub mod pattern;
 pub mod presets;
+pub mod random;
 pub mod sandbox;
 pub mod settings;
-pub mod text;

@@ -11,7 +11,7 @@ const TIME_TO_LIVE: u32 = 300;
 
 /// Query of a program.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct DnsQuestion {
     id: u16,
     query: Query,
     recursion: bool,
@@ -21,7 +21,7 @@ pub(crate) struct Question {
 
 /// Response before it is encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum DnsReply {
     /// Addresses of the name. Those of the other IP version than the query's are left out.
     Addresses(Vec<IpAddr>),
     /// NXDOMAIN: the name does not exist.
@@ -30,7 +30,7 @@ pub(crate) enum Reply {
     Failure,
 }
 
-impl Question {
+impl DnsQuestion {
     /// Decodes a query; `None` if the bytes are not a valid one.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let message = Message::from_vec(bytes).ok()?;
@@ -50,19 +50,19 @@ impl Question {
     }
 
     /// Encodes the response.
-    pub(crate) fn answer(&self, reply: &Reply) -> Option<Vec<u8>> {
+    pub(crate) fn answer(&self, reply: &DnsReply) -> Option<Vec<u8>> {
         let mut message = Message::response(self.id, OpCode::Query);
         message.metadata.recursion_desired = self.recursion;
         message.metadata.recursion_available = true;
         message.add_query(self.query.clone());
         match reply {
-            Reply::Addresses(addresses) => {
+            DnsReply::Addresses(addresses) => {
                 let data = addresses.iter().filter_map(|address| self.data(*address));
                 let record = |data| Record::from_rdata(self.query.name.clone(), TIME_TO_LIVE, data);
                 message.add_answers(data.map(record).collect::<Vec<_>>());
             }
-            Reply::NoSuchName => message.metadata.response_code = ResponseCode::NXDomain,
-            Reply::Failure => message.metadata.response_code = ResponseCode::ServFail,
+            DnsReply::NoSuchName => message.metadata.response_code = ResponseCode::NXDomain,
+            DnsReply::Failure => message.metadata.response_code = ResponseCode::ServFail,
         }
         message.to_vec().ok()
     }
@@ -110,25 +110,25 @@ mod tests {
     fn a_response_has_the_addresses_of_the_queried_type() {
         let both: Vec<IpAddr> = vec!["1.2.3.4".parse().unwrap(), "2606::1".parse().unwrap()];
         for (number, asked) in questions("API.example.com", 7).unwrap().iter().enumerate() {
-            let question = Question::read(asked).unwrap();
+            let question = DnsQuestion::read(asked).unwrap();
             assert_eq!(question.name, "api.example.com");
             assert!(question.is_for_addresses());
-            let answer = question.answer(&Reply::Addresses(both.clone())).unwrap();
+            let answer = question.answer(&DnsReply::Addresses(both.clone())).unwrap();
             let id = 7 + u16::try_from(number).unwrap();
             assert_eq!(addresses(&answer), Some((id, vec![both[number]])));
-            assert_eq!(addresses(&question.answer(&Reply::NoSuchName).unwrap()), Some((id, vec![])));
+            assert_eq!(addresses(&question.answer(&DnsReply::NoSuchName).unwrap()), Some((id, vec![])));
             assert_eq!(addresses(asked), None);
         }
     }
 
     #[test]
     fn invalid_queries_are_not_decoded() {
-        assert!(Question::read(b"").is_none() && Question::read(&[0; 12]).is_none());
+        assert!(DnsQuestion::read(b"").is_none() && DnsQuestion::read(&[0; 12]).is_none());
         let [question, _] = questions("example.com", 1).unwrap();
         for length in 0..question.len() {
-            assert!(Question::read(&question[..length]).is_none());
+            assert!(DnsQuestion::read(&question[..length]).is_none());
         }
-        let answer = Question::read(&question).unwrap().answer(&Reply::Failure).unwrap();
-        assert!(Question::read(&answer).is_none());
+        let answer = DnsQuestion::read(&question).unwrap().answer(&DnsReply::Failure).unwrap();
+        assert!(DnsQuestion::read(&answer).is_none());
     }
 }

@@ -5,19 +5,19 @@
 //! [`NetworkReport`](menace_model::network::NetworkReport).
 
 mod addresses;
-mod check;
 mod dns;
-mod fate;
+mod dns_names;
 mod mock;
-mod names;
 mod packet;
+mod packet_fate;
+mod packet_queue;
 mod policy;
-mod queue;
 mod reply;
-mod resolve;
+mod resolver;
 mod stack;
+mod validation;
 
 pub use addresses::{GATEWAY_V4, GATEWAY_V6, LONGEST_PACKET, SANDBOX_V4, SANDBOX_V6};
-pub use check::check;
-pub use mock::{Authority, MockError, prepare};
-pub use stack::Network;
+pub use mock::{MockCertificateAuthority, MockError, prepare};
+pub use stack::Netstack;
+pub use validation::check;

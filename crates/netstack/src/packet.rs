@@ -6,16 +6,16 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket};
 
 /// Addresses and transport header of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Packet<'a> {
+pub(crate) struct IpPacket<'a> {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
-    pub(crate) content: Content<'a>,
+    pub(crate) content: PacketContent<'a>,
     /// Whole packet, for ICMP messages that quote it.
     pub(crate) bytes: &'a [u8],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content<'a> {
+pub(crate) enum PacketContent<'a> {
     Tcp(TcpHeader),
     Udp { source: u16, destination: u16, payload: &'a [u8] },
     Icmp(&'a [u8]),
@@ -36,7 +36,7 @@ pub(crate) struct TcpHeader {
     pub(crate) rst: bool,
 }
 
-impl<'a> Packet<'a> {
+impl<'a> IpPacket<'a> {
     /// Parses the headers; `None` if the packet is invalid or a fragment.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (source, destination, protocol, payload) = match bytes.first()? >> 4 {
@@ -68,9 +68,9 @@ impl<'a> Packet<'a> {
     /// Source and destination with their ports; `None` for protocols without ports.
     pub(crate) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         let (source, destination) = match self.content {
-            Content::Tcp(TcpHeader { source, destination, .. })
-            | Content::Udp { source, destination, .. } => (source, destination),
-            Content::Icmp(_) | Content::Other(_) => return None,
+            PacketContent::Tcp(TcpHeader { source, destination, .. })
+            | PacketContent::Udp { source, destination, .. } => (source, destination),
+            PacketContent::Icmp(_) | PacketContent::Other(_) => return None,
         };
         Some((SocketAddr::new(self.source, source), SocketAddr::new(self.destination, destination)))
     }
@@ -80,11 +80,11 @@ fn payload_v4<'a>(bytes: &'a [u8], packet: &Ipv4Packet<&[u8]>) -> Option<&'a [u8
     bytes.get(usize::from(packet.header_len())..usize::from(packet.total_len()))
 }
 
-fn read_content(protocol: IpProtocol, payload: &[u8]) -> Option<Content<'_>> {
+fn read_content(protocol: IpProtocol, payload: &[u8]) -> Option<PacketContent<'_>> {
     Some(match protocol {
         IpProtocol::Tcp => {
             let tcp = TcpPacket::new_checked(payload).ok()?;
-            Content::Tcp(TcpHeader {
+            PacketContent::Tcp(TcpHeader {
                 source: tcp.src_port(),
                 destination: tcp.dst_port(),
                 sequence: tcp.seq_number().0,
@@ -99,10 +99,10 @@ fn read_content(protocol: IpProtocol, payload: &[u8]) -> Option<Content<'_>> {
         IpProtocol::Udp => {
             let udp = UdpPacket::new_checked(payload).ok()?;
             let payload = payload.get(8..usize::from(udp.len()))?;
-            Content::Udp { source: udp.src_port(), destination: udp.dst_port(), payload }
+            PacketContent::Udp { source: udp.src_port(), destination: udp.dst_port(), payload }
         }
-        IpProtocol::Icmp | IpProtocol::Icmpv6 => Content::Icmp(payload),
-        other => Content::Other(other.into()),
+        IpProtocol::Icmp | IpProtocol::Icmpv6 => PacketContent::Icmp(payload),
+        other => PacketContent::Other(other.into()),
     })
 }
 
@@ -119,27 +119,27 @@ mod tests {
     fn datagrams_of_both_ip_versions_are_parsed() {
         for (source, destination) in [("198.18.0.2:5", "1.2.3.4:6"), ("[fd00::2]:5", "[2001:db8::1]:6")] {
             let bytes = udp(source, destination);
-            let packet = Packet::read(&bytes).unwrap();
+            let packet = IpPacket::read(&bytes).unwrap();
             assert_eq!(packet.ends(), Some((source.parse().unwrap(), destination.parse().unwrap())));
-            assert_eq!(packet.content, Content::Udp { source: 5, destination: 6, payload: b"hello" });
+            assert_eq!(packet.content, PacketContent::Udp { source: 5, destination: 6, payload: b"hello" });
         }
     }
 
     #[test]
     fn invalid_packets_and_fragments_are_rejected() {
         let whole = udp("198.18.0.2:5", "1.2.3.4:6");
-        assert_eq!(Packet::read(&[]), None);
+        assert_eq!(IpPacket::read(&[]), None);
         for length in 0..whole.len() {
-            assert_eq!(Packet::read(&whole[..length]), None, "{length}");
+            assert_eq!(IpPacket::read(&whole[..length]), None, "{length}");
         }
         let mut fragment = whole.clone();
         fragment[6] |= 0x20;
-        assert_eq!(Packet::read(&fragment), None);
+        assert_eq!(IpPacket::read(&fragment), None);
         for byte in 0..whole.len() {
             let mut broken = whole.clone();
             broken[byte] ^= 0xff;
             // It may still be a packet; reading it must not panic.
-            let _ = Packet::read(&broken);
+            let _ = IpPacket::read(&broken);
         }
     }
 }

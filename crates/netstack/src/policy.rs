@@ -2,14 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use menace_model::network::{Destination, HOST_NAME, HostPattern, NetworkSpec};
+use menace_model::network::{HOST_NAME, HostPattern, NetworkDestination, NetworkSpec};
 
 use crate::addresses::is_gateway;
-use crate::names::Names;
+use crate::dns_names::DnsNameTable;
 
 /// Decision about a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum DestinationDecision {
     /// A mock answers for this host.
     Mock { host: String },
     /// The flow is forwarded to this address. If it was allowed by a name, the server name in its TLS `ClientHello` must be
@@ -21,7 +21,7 @@ pub(crate) enum Decision {
 
 /// Decision about a DNS query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lookup {
+pub(crate) enum DnsDecision {
     /// Answered with a stand-in address, for which a mock answers.
     Mocked,
     /// Answered with the address of the netstack itself.
@@ -37,7 +37,7 @@ const PRIVATE: &str = "the address is not public, and no rule names it";
 const OWN_HOST: &str = "the address belongs to this host, and no rule names it";
 
 /// Decides about a flow to this address.
-pub(crate) fn decide(spec: &NetworkSpec, names: &Names, to: SocketAddr) -> Decision {
+pub(crate) fn decide(spec: &NetworkSpec, names: &DnsNameTable, to: SocketAddr) -> DestinationDecision {
     let known = names.of_address(to.ip());
     if is_gateway(to.ip()) {
         return decide_loopback(spec, to);
@@ -45,42 +45,42 @@ pub(crate) fn decide(spec: &NetworkSpec, names: &Names, to: SocketAddr) -> Decis
     if let Some(host) = names.mocked(to.ip()) {
         let answers = crate::mock::answers(spec, host, to.port());
         return if answers {
-            Decision::Mock { host: host.to_owned() }
+            DestinationDecision::Mock { host: host.to_owned() }
         } else {
-            Decision::Refuse { reason: "no mock answers on this port" }
+            DestinationDecision::Refuse { reason: "no mock answers on this port" }
         };
     }
     let literal = to.ip().to_string();
     if crate::mock::answers(spec, &literal, to.port()) {
-        return Decision::Mock { host: literal };
+        return DestinationDecision::Mock { host: literal };
     }
     decide_allowed(&spec.allow, known, to)
 }
 
-fn decide_loopback(spec: &NetworkSpec, to: SocketAddr) -> Decision {
+fn decide_loopback(spec: &NetworkSpec, to: SocketAddr) -> DestinationDecision {
     if crate::mock::names_host(spec, HOST_NAME, to.port()) {
-        return Decision::Mock { host: HOST_NAME.to_owned() };
+        return DestinationDecision::Mock { host: HOST_NAME.to_owned() };
     }
     for loopback in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-        let is_named = |rule: &Destination| {
+        let is_named = |rule: &NetworkDestination| {
             rule.matches_port(to.port())
                 && (rule.host.names_address(loopback)
                     || loopback.is_ipv4() && rule.host == HostPattern::Name(HOST_NAME.to_owned()))
         };
         if spec.allow.iter().any(is_named) {
-            return Decision::Pass { to: SocketAddr::new(loopback, to.port()), names: None };
+            return DestinationDecision::Pass { to: SocketAddr::new(loopback, to.port()), names: None };
         }
     }
-    Decision::Refuse { reason: "no rule names the loopback interface of the host" }
+    DestinationDecision::Refuse { reason: "no rule names the loopback interface of the host" }
 }
 
-fn decide_allowed(rules: &[Destination], known: &[String], to: SocketAddr) -> Decision {
-    let open: Vec<&Destination> = rules.iter().filter(|rule| rule.matches_port(to.port())).collect();
+fn decide_allowed(rules: &[NetworkDestination], known: &[String], to: SocketAddr) -> DestinationDecision {
+    let open: Vec<&NetworkDestination> = rules.iter().filter(|rule| rule.matches_port(to.port())).collect();
     if open.iter().any(|rule| rule.host.names_address(to.ip())) {
-        return Decision::Pass { to, names: None };
+        return DestinationDecision::Pass { to, names: None };
     }
     if is_special(to.ip()) {
-        return Decision::Refuse { reason: if open.is_empty() { NOT_ALLOWED } else { PRIVATE } };
+        return DestinationDecision::Refuse { reason: if open.is_empty() { NOT_ALLOWED } else { PRIVATE } };
     }
     let named: Vec<String> = known
         .iter()
@@ -89,23 +89,27 @@ fn decide_allowed(rules: &[Destination], known: &[String], to: SocketAddr) -> De
         .collect();
     let is_open = open.iter().any(|rule| rule.host == HostPattern::Any);
     if named.is_empty() && !is_open {
-        return Decision::Refuse { reason: NOT_ALLOWED };
+        return DestinationDecision::Refuse { reason: NOT_ALLOWED };
     }
     if is_of_this_host(to.ip()) {
-        return Decision::Refuse { reason: OWN_HOST };
+        return DestinationDecision::Refuse { reason: OWN_HOST };
     }
-    Decision::Pass { to, names: (!is_open).then_some(named) }
+    DestinationDecision::Pass { to, names: (!is_open).then_some(named) }
 }
 
 /// Decides about a DNS query for a name.
-pub(crate) fn decide_name(spec: &NetworkSpec, name: &str) -> Lookup {
+pub(crate) fn decide_name(spec: &NetworkSpec, name: &str) -> DnsDecision {
     if name == HOST_NAME {
-        return Lookup::Gateway;
+        return DnsDecision::Gateway;
     }
     if crate::mock::answers_name(spec, name) {
-        return Lookup::Mocked;
+        return DnsDecision::Mocked;
     }
-    if spec.allow.iter().any(|rule| rule.host.matches_name(name)) { Lookup::Resolve } else { Lookup::Refuse }
+    if spec.allow.iter().any(|rule| rule.host.matches_name(name)) {
+        DnsDecision::Resolve
+    } else {
+        DnsDecision::Refuse
+    }
 }
 
 /// Whether an address in a name server's answer may be returned to the sandbox: an allowed name must not give access to a
@@ -183,7 +187,10 @@ mod tests {
     }
 
     fn passes(rules: &[&str], to: &str) -> bool {
-        matches!(decide(&spec(rules), &Names::default(), to.parse().unwrap()), Decision::Pass { .. })
+        matches!(
+            decide(&spec(rules), &DnsNameTable::default(), to.parse().unwrap()),
+            DestinationDecision::Pass { .. }
+        )
     }
 
     #[test]
@@ -228,27 +235,28 @@ mod tests {
 
     #[test]
     fn a_name_allows_its_resolved_addresses() {
-        let (spec, mut names) = (spec(&["api.example.com:443"]), Names::default());
+        let (spec, mut names) = (spec(&["api.example.com:443"]), DnsNameTable::default());
         let to: SocketAddr = "93.184.216.34:443".parse().unwrap();
-        assert_eq!(decide(&spec, &names, to), Decision::Refuse { reason: NOT_ALLOWED });
+        assert_eq!(decide(&spec, &names, to), DestinationDecision::Refuse { reason: NOT_ALLOWED });
         names.pin("api.example.com", &[to.ip()]);
         names.pin("other.example.com", &[to.ip()]);
         let names_allowed = Some(vec!["api.example.com".to_owned()]);
-        assert_eq!(decide(&spec, &names, to), Decision::Pass { to, names: names_allowed });
+        assert_eq!(decide(&spec, &names, to), DestinationDecision::Pass { to, names: names_allowed });
         let port = SocketAddr::new(to.ip(), 80);
-        assert_eq!(decide(&spec, &names, port), Decision::Refuse { reason: NOT_ALLOWED });
+        assert_eq!(decide(&spec, &names, port), DestinationDecision::Refuse { reason: NOT_ALLOWED });
         let private: SocketAddr = "10.0.0.1:443".parse().unwrap();
         names.pin("api.example.com", &[private.ip()]);
-        assert_eq!(decide(&spec, &names, private), Decision::Refuse { reason: PRIVATE });
+        assert_eq!(decide(&spec, &names, private), DestinationDecision::Refuse { reason: PRIVATE });
         assert!(!may_be_answered(&spec, private.ip()));
     }
 
     #[test]
     fn the_host_loopback_has_to_be_named() {
         assert!(!passes(&["*"], "198.18.0.1:8080"));
-        let expected = Decision::Pass { to: "127.0.0.1:8080".parse().unwrap(), names: None };
+        let expected = DestinationDecision::Pass { to: "127.0.0.1:8080".parse().unwrap(), names: None };
         for rule in ["127.0.0.1:8080", "localhost:8080", "host.menace.internal"] {
-            let decided = decide(&spec(&[rule]), &Names::default(), "198.18.0.1:8080".parse().unwrap());
+            let decided =
+                decide(&spec(&[rule]), &DnsNameTable::default(), "198.18.0.1:8080".parse().unwrap());
             assert_eq!(decided, expected, "{rule}");
         }
     }
@@ -256,8 +264,8 @@ mod tests {
     #[test]
     fn names_are_resolved_only_if_a_rule_names_them() {
         let spec = spec(&["*.example.com", "10.0.0.0/8"]);
-        assert_eq!(decide_name(&spec, "a.example.com"), Lookup::Resolve);
-        assert_eq!(decide_name(&spec, "example.org"), Lookup::Refuse);
-        assert_eq!(decide_name(&spec, HOST_NAME), Lookup::Gateway);
+        assert_eq!(decide_name(&spec, "a.example.com"), DnsDecision::Resolve);
+        assert_eq!(decide_name(&spec, "example.org"), DnsDecision::Refuse);
+        assert_eq!(decide_name(&spec, HOST_NAME), DnsDecision::Gateway);
     }
 }

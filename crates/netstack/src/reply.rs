@@ -9,7 +9,7 @@ use smoltcp::wire::{
     TcpRepr, TcpSeqNumber, UdpPacket, UdpRepr,
 };
 
-use crate::packet::{Packet, TcpHeader};
+use crate::packet::{IpPacket, TcpHeader};
 
 const HOPS: u8 = 64;
 /// Bytes of a packet that are quoted in an ICMP message to its sender.
@@ -38,7 +38,7 @@ pub(crate) fn datagram(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Opti
 }
 
 /// Creates the reset with which a closed port answers a segment; `None` if the segment is itself a reset.
-pub(crate) fn reset(packet: &Packet, header: &TcpHeader) -> Option<Vec<u8>> {
+pub(crate) fn reset(packet: &IpPacket, header: &TcpHeader) -> Option<Vec<u8>> {
     if header.rst {
         return None;
     }
@@ -71,7 +71,7 @@ pub(crate) fn reset(packet: &Packet, header: &TcpHeader) -> Option<Vec<u8>> {
 
 /// Reason in a destination-unreachable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreachable {
+pub(crate) enum UnreachableReason {
     /// The port is closed.
     Port,
     /// There is no route to the host.
@@ -81,7 +81,7 @@ pub(crate) enum Unreachable {
 }
 
 /// Creates a destination-unreachable message to the sender of a packet.
-pub(crate) fn unreachable(packet: &Packet, why: Unreachable) -> Option<Vec<u8>> {
+pub(crate) fn unreachable(packet: &IpPacket, why: UnreachableReason) -> Option<Vec<u8>> {
     match (packet.destination, packet.source) {
         (IpAddr::V4(from), IpAddr::V4(to)) => unreachable_v4(packet.bytes, from, to, why),
         (IpAddr::V6(from), IpAddr::V6(to)) => unreachable_v6(packet.bytes, from, to, why),
@@ -89,34 +89,34 @@ pub(crate) fn unreachable(packet: &Packet, why: Unreachable) -> Option<Vec<u8>> 
     }
 }
 
-fn unreachable_v4(bytes: &[u8], from: Ipv4Addr, to: Ipv4Addr, why: Unreachable) -> Option<Vec<u8>> {
+fn unreachable_v4(bytes: &[u8], from: Ipv4Addr, to: Ipv4Addr, why: UnreachableReason) -> Option<Vec<u8>> {
     let quoted = Ipv4Packet::new_checked(bytes).ok()?;
     let header = Ipv4Repr::parse(&quoted, &ChecksumCapabilities::ignored()).ok()?;
     let start = usize::from(quoted.header_len());
     let data = bytes.get(start..bytes.len().min(start + QUOTED))?;
     let reason = match why {
-        Unreachable::Port => Icmpv4DstUnreachable::PortUnreachable,
-        Unreachable::Host => Icmpv4DstUnreachable::HostUnreachable,
-        Unreachable::Prohibited => Icmpv4DstUnreachable::CommProhibited,
+        UnreachableReason::Port => Icmpv4DstUnreachable::PortUnreachable,
+        UnreachableReason::Host => Icmpv4DstUnreachable::HostUnreachable,
+        UnreachableReason::Prohibited => Icmpv4DstUnreachable::CommProhibited,
     };
     message_v4(from, to, &Icmpv4Repr::DstUnreachable { reason, header, data })
 }
 
-fn unreachable_v6(bytes: &[u8], from: Ipv6Addr, to: Ipv6Addr, why: Unreachable) -> Option<Vec<u8>> {
+fn unreachable_v6(bytes: &[u8], from: Ipv6Addr, to: Ipv6Addr, why: UnreachableReason) -> Option<Vec<u8>> {
     let quoted = Ipv6Packet::new_checked(bytes).ok()?;
     let header = Ipv6Repr::parse(&quoted).ok()?;
     let start = quoted.header_len();
     let data = bytes.get(start..bytes.len().min(start + QUOTED))?;
     let reason = match why {
-        Unreachable::Port => Icmpv6DstUnreachable::PortUnreachable,
-        Unreachable::Host => Icmpv6DstUnreachable::AddrUnreachable,
-        Unreachable::Prohibited => Icmpv6DstUnreachable::AdminProhibit,
+        UnreachableReason::Port => Icmpv6DstUnreachable::PortUnreachable,
+        UnreachableReason::Host => Icmpv6DstUnreachable::AddrUnreachable,
+        UnreachableReason::Prohibited => Icmpv6DstUnreachable::AdminProhibit,
     };
     message_v6(from, to, &Icmpv6Repr::DstUnreachable { reason, header, data })
 }
 
 /// Creates the reply to an echo request; `None` for any other message.
-pub(crate) fn echo(packet: &Packet, message: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn echo(packet: &IpPacket, message: &[u8]) -> Option<Vec<u8>> {
     let ignored = ChecksumCapabilities::ignored();
     match (packet.destination, packet.source) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -171,17 +171,18 @@ fn envelope(from: IpAddr, to: IpAddr, protocol: IpProtocol, length: usize) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Content;
+    use crate::packet::PacketContent;
 
     #[test]
     fn a_refusal_is_sent_to_the_source_of_the_packet() {
         for (from, to) in [("198.18.0.2:5", "1.2.3.4:6"), ("[fd00::2]:5", "[2001:db8::1]:6")] {
             let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
             let bytes = datagram(from, to, &[7; 2000]).unwrap();
-            let refusal = unreachable(&Packet::read(&bytes).unwrap(), Unreachable::Prohibited).unwrap();
-            let refusal = Packet::read(&refusal).unwrap();
+            let refusal =
+                unreachable(&IpPacket::read(&bytes).unwrap(), UnreachableReason::Prohibited).unwrap();
+            let refusal = IpPacket::read(&refusal).unwrap();
             assert_eq!((refusal.source, refusal.destination), (to.ip(), from.ip()));
-            assert!(matches!(refusal.content, Content::Icmp(_)));
+            assert!(matches!(refusal.content, PacketContent::Icmp(_)));
             assert!(refusal.bytes.len() < 700);
         }
     }
@@ -200,9 +201,9 @@ mod tests {
             rst: false,
         };
         let bytes = datagram("198.18.0.2:5".parse().unwrap(), "1.2.3.4:6".parse().unwrap(), b"").unwrap();
-        let packet = Packet::read(&bytes).unwrap();
+        let packet = IpPacket::read(&bytes).unwrap();
         let answer = reset(&packet, &header).unwrap();
-        let Content::Tcp(answer) = Packet::read(&answer).unwrap().content else {
+        let PacketContent::Tcp(answer) = IpPacket::read(&answer).unwrap().content else {
             panic!("not a TCP segment")
         };
         assert!(answer.rst && answer.ack);

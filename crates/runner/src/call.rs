@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use menace_model::calls::Recipe;
-use menace_model::inventory::Effect;
+use menace_model::inventory::SideEffect;
 use menace_sandbox::native::CallSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::circumstances::{Circumstances, Proof};
+use crate::call_environment::{ACROSS, call_environment};
+use crate::callable_section::CallableSection;
+use crate::stress::{FaultEvidence, StressProfile};
 use crate::stubs::Stub;
-use crate::target::Target;
-use crate::world::{ACROSS, world_of};
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Call {
     /// Seed of the call itself.
     pub seed: u64,
     /// Stress profile of the call.
-    pub circumstances: Circumstances,
+    pub circumstances: StressProfile,
     /// Timeout of the whole call, the import included.
     pub timeout_ms: u64,
     /// Run the examples of the docstring instead of a call.
@@ -54,15 +54,15 @@ pub struct Call {
 }
 
 /// Whether a section is known to use the network.
-pub(crate) fn needs_world(target: &Target) -> bool {
-    target.section.effects.contains(&Effect::Network)
+pub(crate) fn uses_network(target: &CallableSection) -> bool {
+    target.section.effects.contains(&SideEffect::Network)
 }
 
 impl Call {
     /// A call of a target.
     pub fn new(
-        target: &Target,
-        profile: &Circumstances,
+        target: &CallableSection,
+        profile: &StressProfile,
         stub: Stub,
         seed: u64,
         usual_timeout: Duration,
@@ -81,7 +81,7 @@ impl Call {
             examples: false,
             across: false,
             reads: target.reads().to_vec(),
-            needs_world: needs_world(target),
+            needs_world: uses_network(target),
             covers: false,
         }
     }
@@ -107,7 +107,7 @@ impl Call {
         CallSpec::new(request)
             .timeout(Duration::from_millis(self.timeout_ms))
             .limits(self.circumstances.limits)
-            .world(world_of(self), self.needs_world)
+            .world(call_environment(self), self.needs_world)
     }
 
     pub(crate) fn request(&self) -> Value {
@@ -124,7 +124,7 @@ impl Call {
             "seed": self.seed,
             "watch": stub.is_wrong || stub.is_doubtful,
         });
-        if self.circumstances.proofs.contains(&Proof::Starved) {
+        if self.circumstances.proofs.contains(&FaultEvidence::Starved) {
             request["load"] = self.circumstances.competitors().into();
         } else if self.circumstances.within_ms.is_some() {
             request["timed"] = true.into();

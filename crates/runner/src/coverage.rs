@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use menace_model::calls::Described;
+use menace_model::calls::SectionDescription;
 use serde::Serialize;
 
+use crate::callable_section::CallableSection;
 use crate::outcome::CallOutcome;
-use crate::target::Target;
 
 /// Coverage of one module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,10 +22,10 @@ pub struct ModuleCoverage {
 }
 
 /// Coverage of each module that has executable lines in callable sections.
-pub(crate) fn coverage(targets: &[Target], outcomes: &[CallOutcome]) -> Vec<ModuleCoverage> {
+pub(crate) fn coverage(targets: &[CallableSection], outcomes: &[CallOutcome]) -> Vec<ModuleCoverage> {
     let mut executable: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for target in targets {
-        if let Some(Described::Callable { lines, .. }) = &target.described {
+        if let Some(SectionDescription::Callable { lines, .. }) = &target.described {
             let of_module = executable.entry(&target.path).or_default();
             of_module.extend(lines.iter().map(|line| u64::from(*line)));
         }

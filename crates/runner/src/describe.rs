@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use menace_model::calls::Described;
+use menace_model::calls::SectionDescription;
 use menace_sandbox::SandboxError;
 use menace_sandbox::native::CallSpec;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::execute::Execute;
-use crate::target::Target;
+use crate::callable_section::CallableSection;
+use crate::executor::CallExecutor;
 
 /// Timeout of the import of a module.
 const LONGEST_IMPORT: Duration = Duration::from_secs(20);
 
 /// Fills in the harness's description of each target.
-pub async fn describe(executor: &Arc<dyn Execute>, targets: &mut [Target]) -> Result<(), SandboxError> {
+pub async fn describe(
+    executor: &Arc<dyn CallExecutor>,
+    targets: &mut [CallableSection],
+) -> Result<(), SandboxError> {
     let mut by_module: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, target) in targets.iter().enumerate() {
         by_module.entry(target.module.clone()).or_default().push(index);
@@ -41,15 +44,15 @@ pub async fn describe(executor: &Arc<dyn Execute>, targets: &mut [Target]) -> Re
             let target = &mut targets[index];
             target.described = Some(match answer["sections"].get(&target.section.name) {
                 Some(described) => parse_description(described),
-                None => Described::Missing { missing: missing_reason(&answer, &outcome) },
+                None => SectionDescription::Missing { missing: missing_reason(&answer, &outcome) },
             });
         }
     }
     Ok(())
 }
 
-fn parse_description(described: &Value) -> Described {
-    serde_json::from_value(described.clone()).unwrap_or_else(|error| Described::Missing {
+fn parse_description(described: &Value) -> SectionDescription {
+    serde_json::from_value(described.clone()).unwrap_or_else(|error| SectionDescription::Missing {
         missing: format!("failed to parse its description: {error}"),
     })
 }

@@ -1,54 +1,59 @@
 //! Calls every section of a repository: generates inputs, applies stress profiles, executes the calls and classifies
 //! their outcomes.
 
-mod again;
+mod batch_executor;
 mod call;
-mod chance;
-mod circumstances;
+mod call_environment;
+mod callable_section;
+mod cell_usage;
+mod classify;
 mod coverage;
 mod describe;
-mod emit;
-mod execute;
-mod judge;
-mod minimise;
+mod early_reruns;
+mod executor;
+mod network_recovery;
+mod object_recipes;
 mod outcome;
-mod owners;
 mod plan;
-mod recovery;
-mod repetitions;
+mod random_stream;
+mod regression_test;
 mod report;
+mod rerun;
 mod run;
 mod self_test;
-mod shrink;
-mod some;
+mod shrink_search;
+mod smaller_inputs;
 mod statistics;
+mod stress;
 mod stubs;
-mod target;
-mod usage;
 mod workflow;
-mod world;
 
+pub use batch_executor::make_calls;
 pub use call::Call;
-pub use chance::Chance;
-pub use circumstances::{Burst, Circumstances, Counts, Proof, Upstream};
+pub use callable_section::{CallableSection, callable_sections, roots};
+pub use cell_usage::CellUsage;
+pub use classify::classify;
 pub use coverage::ModuleCoverage;
 pub use describe::describe;
-pub use emit::{regression_test_of, test_of};
-pub use execute::{Execute, Outcomes};
-pub use judge::judge;
-pub use minimise::outcome_of;
-pub use outcome::{CallOutcome, Measures, Verdict};
-pub use owners::{Owners, find_owners};
-pub use plan::{Plan, PlannedCall, PlannedPreset, Planning, Purpose, plan};
-pub use recovery::Recovery;
-pub use report::{Cell, Failure, HarnessError, RunReport};
-pub use run::{Ledger, Progress, Recorded, RunEnd, RunError, RunOptions, Surroundings, Written, run};
-pub use self_test::{
-    JunitError, SuiteOptions, SuiteOutcome, TestCase, TestCounts, TestKind, read_junit, run_test_files,
+pub use executor::{BatchFuture, CallExecutor};
+pub use network_recovery::NetworkRecovery;
+pub use object_recipes::{ObjectRecipes, find_object_recipes};
+pub use outcome::{CallClassification, CallMeasurements, CallOutcome};
+pub use plan::{CallPlan, CallPurpose, PlanInputs, PlannedCall, PlannedPreset, plan};
+pub use random_stream::RandomStream;
+pub use regression_test::{regression_test_of, test_of};
+pub use report::{DistinctFailure, HarnessError, RunReport, SectionCell};
+pub use run::{
+    CallJournal, JournalFuture, RecordedCall, RunContext, RunEnd, RunError, RunObserver, RunOptions, run,
 };
-pub use some::make_calls;
+pub use self_test::{
+    JunitError, TestCase, TestCounts, TestFileOptions, TestFileOutcome, TestOutcome, read_junit,
+    run_test_files,
+};
+pub use shrink_search::make_call;
 pub use statistics::wilson;
-pub use stubs::{Constructors, GivenStub, Source, Strategy, Stub, stub};
-pub use target::{Target, roots, targets};
-pub use usage::CellUsage;
-pub use workflow::{Fixtures, Mode, Simulation, StepTelemetry, WorkflowCell, WorkflowError};
+pub use stress::{BurstSize, CallsPerCell, FaultEvidence, StressProfile, UpstreamFault};
+pub use stubs::{ArgumentSource, ConstructorSections, GivenStub, InputStrategy, Stub, stub};
+pub use workflow::{
+    StepTelemetry, WorkflowCell, WorkflowError, WorkflowFixtures, WorkflowMode, WorkflowSimulation,
+};

@@ -1,20 +1,20 @@
 //! The outcome of one call: its classification and its measurements.
 
-use menace_model::calls::{Facts, OutcomeKind};
+use menace_model::calls::{OutcomeKind, ReportedException};
 use menace_model::faults::FaultCount;
-use menace_model::network::Flow;
+use menace_model::network::FlowRecord;
 use menace_sandbox::native::RawOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Classification of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct CallClassification {
     /// Kind of outcome.
     pub kind: OutcomeKind,
     /// Exception that the call raised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub facts: Option<Facts>,
+    pub facts: Option<ReportedException>,
     /// Reason for the kind if there is no exception: a signal, a limit, a missing fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -23,7 +23,7 @@ pub struct Verdict {
     pub value: Option<String>,
 }
 
-impl Verdict {
+impl CallClassification {
     /// Creates a classification without an exception.
     pub fn new(kind: OutcomeKind, reason: impl Into<String>) -> Self {
         Self { kind, facts: None, reason: Some(reason.into()), value: None }
@@ -42,7 +42,7 @@ impl Verdict {
 
 /// Measurements of a call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measures {
+pub struct CallMeasurements {
     /// Wall-clock time from the request to the end, in milliseconds.
     pub wall_ms: f64,
     /// CPU time in user mode.
@@ -65,7 +65,7 @@ pub struct Measures {
     pub finished: Option<u64>,
     /// The first flows on its network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowRecord>,
     /// Injected faults of system calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultCount>,
@@ -82,7 +82,7 @@ const KEPT_FLOWS: usize = 20;
 /// Maximum number of stored bytes of each stream of a call.
 const KEPT_OUTPUT: usize = 2000;
 
-impl Measures {
+impl CallMeasurements {
     /// Takes the measurements from a raw outcome.
     pub fn of(raw: &RawOutcome) -> Self {
         Self {
@@ -101,9 +101,9 @@ impl Measures {
     }
 }
 
-impl Measures {
+impl CallMeasurements {
     /// Count of one kind of event; `None` if the harness reported no counts.
-    pub(crate) fn saw(&self, kind: &str) -> Option<u64> {
+    pub(crate) fn observed_count(&self, kind: &str) -> Option<u64> {
         self.seen.as_object().map(|seen| seen.get(kind).and_then(Value::as_u64).unwrap_or(0))
     }
 }
@@ -118,8 +118,8 @@ fn beginning(text: &str) -> String {
 pub struct CallOutcome {
     /// Classification.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: CallClassification,
     /// Measurements; `None` if the call was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measures: Option<Measures>,
+    pub measures: Option<CallMeasurements>,
 }

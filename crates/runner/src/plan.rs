@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use menace_model::calls::Described;
+use menace_model::calls::SectionDescription;
 
-use crate::call::{Call, needs_world};
-use crate::chance::Chance;
-use crate::circumstances::{Circumstances, Proof};
-use crate::owners::Owners;
-use crate::stubs::{Constructors, Source, Strategy, Stub, stub};
-use crate::target::Target;
+use crate::call::{Call, uses_network};
+use crate::callable_section::CallableSection;
+use crate::object_recipes::ObjectRecipes;
+use crate::random_stream::RandomStream;
+use crate::stress::{FaultEvidence, StressProfile};
+use crate::stubs::{ArgumentSource, ConstructorSections, InputStrategy, Stub, stub};
 
 /// One call of a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct PlannedCall {
     /// Number of the baseline call with the same arguments.
     pub pair: Option<usize>,
     /// Purpose of the call.
-    pub purpose: Purpose,
+    pub purpose: CallPurpose,
     /// Whether the reached lines are recorded, which takes time: the first call of a section is made without.
     pub covers: bool,
 }
@@ -36,7 +36,7 @@ const BASELINE: usize = 8;
 
 /// Purpose of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum CallPurpose {
     /// It counts in its cell.
     Measure,
     /// A call repeated, to see whether it has the same outcome.
@@ -52,17 +52,17 @@ pub enum Purpose {
     Window,
 }
 
-impl Purpose {
+impl CallPurpose {
     /// Whether a call counts in its cell.
     pub fn counts(self) -> bool {
         matches!(self, Self::Measure | Self::Examples)
     }
 }
 
-impl Purpose {
+impl CallPurpose {
     /// Whether two calls can share an import: a call and its repetition cannot, nor can one that has to be alone, and
     /// examples have more effects than calls.
-    pub fn goes_with(self, other: Self) -> bool {
+    pub fn can_share_import(self, other: Self) -> bool {
         match (self, other) {
             (Self::Repeat { is_alone: one, .. }, Self::Repeat { is_alone: other, .. }) => !one && !other,
             (Self::Measure, Self::Measure) | (Self::Examples, Self::Examples) => true,
@@ -73,17 +73,17 @@ impl Purpose {
 
 /// Inputs of a plan.
 #[derive(Debug, Clone, Copy)]
-pub struct Planning<'a> {
+pub struct PlanInputs<'a> {
     /// Sections to call.
-    pub targets: &'a [Target],
+    pub targets: &'a [CallableSection],
     /// Stress profiles with the modules that they apply to; the baseline first.
     pub presets: &'a [PlannedPreset],
     /// Seed of every random choice.
     pub seed: u64,
     /// Source of ordinary arguments.
-    pub source: Source,
+    pub source: ArgumentSource,
     /// Recipes of objects that could be constructed.
-    pub owners: &'a Owners,
+    pub owners: &'a ObjectRecipes,
     /// Arguments given by the user.
     pub given: &'a [crate::stubs::GivenStub],
 }
@@ -92,14 +92,14 @@ pub struct Planning<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedPreset {
     /// Stress profile.
-    pub circumstances: Circumstances,
+    pub circumstances: StressProfile,
     /// Paths of the modules; `None` means all.
     pub modules: Option<Vec<String>>,
 }
 
 /// The calls of a run, and the reasons why some sections have none.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct CallPlan {
     /// Calls in order, one preset after the other.
     pub calls: Vec<PlannedCall>,
     /// Targets that cannot be called, with the reason.
@@ -108,30 +108,30 @@ pub struct Plan {
     pub void: Vec<(usize, usize, String)>,
 }
 
-impl Plan {
+impl CallPlan {
     /// Builds a call with everything that is needed to make it.
-    pub fn call(&self, number: usize, planning: &Planning<'_>, usual_timeout: Duration) -> Call {
+    pub fn call(&self, number: usize, planning: &PlanInputs<'_>, usual_timeout: Duration) -> Call {
         let planned = &self.calls[number];
         let profile = &planning.presets[planned.preset].circumstances;
         let target = &planning.targets[planned.target];
         let mut call = Call::new(target, profile, planned.stub.clone(), planned.seed, usual_timeout);
-        call.examples = planned.purpose == Purpose::Examples;
+        call.examples = planned.purpose == CallPurpose::Examples;
         call.covers = planned.covers;
-        call.across = planned.purpose == Purpose::Window;
+        call.across = planned.purpose == CallPurpose::Window;
         call
     }
 }
 
 /// Plans a run.
-pub fn plan(planning: &Planning<'_>) -> Plan {
-    let mut planner = Planner {
+pub fn plan(planning: &PlanInputs<'_>) -> CallPlan {
+    let mut planner = CallPlanner {
         planning,
-        constructors: Constructors::of(planning.targets),
-        plan: Plan::default(),
+        constructors: ConstructorSections::of(planning.targets),
+        plan: CallPlan::default(),
         baseline: BTreeMap::new(),
     };
     for index in 0..planning.targets.len() {
-        if let Some(Described::Missing { missing }) = &planning.targets[index].described {
+        if let Some(SectionDescription::Missing { missing }) = &planning.targets[index].described {
             planner.plan.impossible.insert(index, missing.clone());
         } else if planning.targets[index].described.is_none() {
             planner.plan.impossible.insert(index, "not described by the harness".into());
@@ -142,7 +142,7 @@ pub fn plan(planning: &Planning<'_>) -> Plan {
             planner.cell(target, preset);
         }
         if planning.presets[preset].circumstances.is_baseline {
-            planner.after_baseline(preset);
+            planner.plan_repetitions(preset);
         }
     }
     planner.plan
@@ -155,7 +155,7 @@ fn execution_order(presets: &[PlannedPreset]) -> Vec<usize> {
         let profile = &presets[*index].circumstances;
         match profile {
             _ if profile.is_baseline => 0,
-            _ if profile.proofs.contains(&Proof::Starved) => 3,
+            _ if profile.proofs.contains(&FaultEvidence::Starved) => 3,
             _ if profile.disturbs_network() => 1,
             _ => 2,
         }
@@ -165,15 +165,15 @@ fn execution_order(presets: &[PlannedPreset]) -> Vec<usize> {
     order
 }
 
-struct Planner<'a> {
-    planning: &'a Planning<'a>,
-    constructors: Constructors,
-    plan: Plan,
+struct CallPlanner<'a> {
+    planning: &'a PlanInputs<'a>,
+    constructors: ConstructorSections,
+    plan: CallPlan,
     /// Baseline calls by target and draw.
     baseline: BTreeMap<(usize, usize), usize>,
 }
 
-impl Planner<'_> {
+impl CallPlanner<'_> {
     fn cell(&mut self, index: usize, preset: usize) {
         let PlannedPreset { circumstances: profile, modules } = &self.planning.presets[preset];
         let target = &self.planning.targets[index];
@@ -192,7 +192,7 @@ impl Planner<'_> {
         let first = self.plan.calls.len();
         let planned = self.calls_of_cell(index, preset);
         if matches!(planned, Ok(1..)) {
-            self.across_a_window(first, preset);
+            self.plan_window_call(first, preset);
         }
         match planned {
             Err(reason) => {
@@ -209,18 +209,18 @@ impl Planner<'_> {
     fn calls_of_cell(&mut self, index: usize, preset: usize) -> Result<usize, String> {
         let profile = &self.planning.presets[preset].circumstances;
         let target = &self.planning.targets[index];
-        let Some(described @ Described::Callable { .. }) = &target.described else { return Ok(0) };
+        let Some(described @ SectionDescription::Callable { .. }) = &target.described else { return Ok(0) };
         let name = target.name();
         let mut planned: BTreeMap<String, usize> = BTreeMap::new();
         for draw in 0..profile.calls {
             // Calls with ordinary arguments have the same ones under every preset, and drifted arguments derive from
             // them.
-            let base = if profile.strategy == Strategy::Drift { draw % BASELINE } else { draw };
-            let how = profile.strategy.name_of_chance();
-            let mut random = Chance::new(self.planning.seed, &[name.as_str(), how, &base.to_string()]);
+            let base = if profile.strategy == InputStrategy::Drift { draw % BASELINE } else { draw };
+            let how = profile.strategy.random_stream_name();
+            let mut random = RandomStream::new(self.planning.seed, &[name.as_str(), how, &base.to_string()]);
             let given = self.planning.given.iter().filter(|given| given.is_for(target)).nth(draw);
             let made = match given {
-                Some(given) if profile.strategy == Strategy::Typical => {
+                Some(given) if profile.strategy == InputStrategy::Typical => {
                     let mut stub = given.stub(described, self.planning.owners, draw)?;
                     stub.is_doubtful = true;
                     Some(stub)
@@ -235,13 +235,13 @@ impl Planner<'_> {
                     self.planning.owners,
                 )?,
             };
-            let asks_others = needs_world(target) || !target.reads().is_empty();
+            let asks_others = uses_network(target) || !target.reads().is_empty();
             let made = match made {
                 // Responses of other hosts drift as well.
-                None if profile.strategy == Strategy::Drift && asks_others => stub(
+                None if profile.strategy == InputStrategy::Drift && asks_others => stub(
                     &target.section,
                     described,
-                    (Strategy::Typical, 0.0),
+                    (InputStrategy::Typical, 0.0),
                     (self.planning.source, base, draw),
                     &mut random,
                     &self.constructors,
@@ -251,7 +251,7 @@ impl Planner<'_> {
             };
             let Some(stub) = made else { continue };
             // A repeated call with the same input adds no information, unless its faults depend on the seed.
-            let turns = if profile.is_chancy() { draw } else { 0 };
+            let turns = if profile.is_random() { draw } else { 0 };
             let same = format!("{turns} {}", serde_json::to_string(&stub).unwrap_or_default());
             let known = planned.get(&same).copied();
             if profile.is_baseline {
@@ -267,7 +267,7 @@ impl Planner<'_> {
             let is_doubtful = stub.is_doubtful && (stub.drifted == 0 || pair.is_none());
             let stub = Stub { is_doubtful, ..stub };
             let covers = profile.is_baseline && draw > 0;
-            let purpose = Purpose::Measure;
+            let purpose = CallPurpose::Measure;
             let call = PlannedCall { target: index, preset, stub, seed, pair, purpose, covers };
             self.plan.calls.push(call);
         }
@@ -276,7 +276,7 @@ impl Planner<'_> {
 
     /// Repeats the first call of every section: of every module one alone and the others in the opposite order. Runs
     /// the examples in docstrings.
-    fn after_baseline(&mut self, preset: usize) {
+    fn plan_repetitions(&mut self, preset: usize) {
         let targets = self.planning.targets;
         let called: Vec<usize> =
             (0..targets.len()).filter(|index| self.baseline.contains_key(&(*index, 0))).collect();
@@ -292,18 +292,20 @@ impl Planner<'_> {
     }
 
     /// Under a faulty network, also makes the first call of a section that may use the network across a window.
-    fn across_a_window(&mut self, first: usize, preset: usize) {
+    fn plan_window_call(&mut self, first: usize, preset: usize) {
         let profile = &self.planning.presets[preset].circumstances;
         let call = self.plan.calls[first].clone();
         let target = &self.planning.targets[call.target];
-        let may_ask_others = needs_world(target) || !target.reads().is_empty();
+        let may_ask_others = uses_network(target) || !target.reads().is_empty();
         if profile.shapes_network() && profile.is_paired() && may_ask_others {
-            self.plan.calls.push(PlannedCall { purpose: Purpose::Window, ..call });
+            self.plan.calls.push(PlannedCall { purpose: CallPurpose::Window, ..call });
         }
     }
 
     fn run_examples(&mut self, target: usize, preset: usize) {
-        let Some(Described::Callable { examples: 1.., .. }) = self.planning.targets[target].described else {
+        let Some(SectionDescription::Callable { examples: 1.., .. }) =
+            self.planning.targets[target].described
+        else {
             return;
         };
         self.plan.calls.push(PlannedCall {
@@ -312,26 +314,26 @@ impl Planner<'_> {
             stub: Stub::default(),
             seed: 0,
             pair: None,
-            purpose: Purpose::Examples,
+            purpose: CallPurpose::Examples,
             covers: false,
         });
     }
 
     fn repeat(&mut self, index: usize, is_alone: bool) {
         let of = self.baseline[&(index, 0)];
-        let purpose = Purpose::Repeat { of, is_alone };
+        let purpose = CallPurpose::Repeat { of, is_alone };
         let repeated = PlannedCall { purpose, covers: true, ..self.plan.calls[of].clone() };
         self.plan.calls.push(repeated);
     }
 }
 
 /// Reason why a cell has no calls when the strategy has no input for the section.
-fn void_reason(strategy: Strategy) -> &'static str {
+fn void_reason(strategy: InputStrategy) -> &'static str {
     match strategy {
-        Strategy::Hostile => "no parameter accepts a hostile value",
-        Strategy::Misuse => "the call cannot be misused",
-        Strategy::Drift => "no parameter takes a record",
-        Strategy::Typical => "no arguments could be generated",
+        InputStrategy::Hostile => "no parameter accepts a hostile value",
+        InputStrategy::Misuse => "the call cannot be misused",
+        InputStrategy::Drift => "no parameter takes a record",
+        InputStrategy::Typical => "no arguments could be generated",
     }
 }
 
@@ -340,12 +342,12 @@ mod tests {
     use menace_model::presets::read;
 
     use super::*;
-    use crate::circumstances::Counts;
+    use crate::stress::CallsPerCell;
 
     #[test]
     fn network_faults_come_early_and_cpu_starvation_comes_last() {
         let preset = |text: &str| PlannedPreset {
-            circumstances: Circumstances::of(&read(text).unwrap()[0], Counts::default()),
+            circumstances: StressProfile::of(&read(text).unwrap()[0], CallsPerCell::default()),
             modules: None,
         };
         let presets = [

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::RunId;
-use menace_model::network::Protocol;
+use menace_model::network::FlowProtocol;
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::cell_usage::CellUsage;
 use crate::coverage::{ModuleCoverage, coverage};
-use crate::outcome::{CallOutcome, Verdict};
-use crate::plan::{Plan, PlannedCall, Planning, Purpose};
-use crate::recovery::Recovery;
-use crate::shrink::stub_size;
+use crate::network_recovery::NetworkRecovery;
+use crate::outcome::{CallClassification, CallOutcome};
+use crate::plan::{CallPlan, CallPurpose, PlanInputs, PlannedCall};
+use crate::smaller_inputs::stub_size;
 use crate::statistics::{median, wilson};
 use crate::stubs::Stub;
-use crate::usage::CellUsage;
 
 /// The report of a run. Its fields are stable.
 #[derive(Debug, Clone, Serialize)]
@@ -35,11 +35,11 @@ pub struct RunReport {
     /// Duration of the calls.
     pub seconds: f64,
     /// One cell for each section and preset.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<SectionCell>,
     /// Distinct failures, the worst first.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<DistinctFailure>,
     /// Failures that did not repeat.
-    pub flaky: Vec<Failure>,
+    pub flaky: Vec<DistinctFailure>,
     /// Line coverage of ordinary calls, for each module.
     pub coverage: Vec<ModuleCoverage>,
     /// Sections that could not be called, with the reason.
@@ -48,7 +48,7 @@ pub struct RunReport {
 
 /// All calls of one section under one preset.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cell {
+pub struct SectionCell {
     /// `module:qualname`.
     pub section: String,
     /// The name of the preset.
@@ -71,7 +71,7 @@ pub struct Cell {
     pub network_latency_ms: Option<f64>,
     /// Success of calls across a window in which the network was faulty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<Recovery>,
+    pub recovery: Option<NetworkRecovery>,
     /// Resources that its calls consumed. They differ from run to run, so they are in the metrics and not here.
     #[serde(skip)]
     pub usage: CellUsage,
@@ -79,7 +79,7 @@ pub struct Cell {
 
 /// A distinct failure of a section.
 #[derive(Debug, Clone, Serialize)]
-pub struct Failure {
+pub struct DistinctFailure {
     /// `module:qualname`.
     pub section: String,
     /// Path of the file.
@@ -109,22 +109,22 @@ pub struct Failure {
     pub(crate) number: usize,
     /// Classification of the example.
     #[serde(skip)]
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CallClassification,
     /// The example itself, once it was rerun.
     #[serde(skip)]
     example: Option<Call>,
     /// The same failure under other presets.
     #[serde(skip)]
-    pub(crate) others: Vec<Failure>,
+    pub(crate) others: Vec<DistinctFailure>,
     #[serde(skip)]
     weight: u32,
 }
 
 /// The call that a failure is shown with.
-pub(crate) struct Shown {
+pub(crate) struct FailureExample {
     pub(crate) number: u64,
     pub(crate) call: Call,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CallClassification,
 }
 
 /// A section that could not be called.
@@ -138,19 +138,19 @@ pub struct HarnessError {
     pub reached: bool,
 }
 
-impl Failure {
+impl DistinctFailure {
     /// The call that shows it.
     pub fn example(&self) -> Option<&Call> {
         self.example.as_ref()
     }
 
     /// Classification of the example.
-    pub fn verdict(&self) -> &Verdict {
+    pub fn verdict(&self) -> &CallClassification {
         &self.verdict
     }
 
     /// Replaces the example, with everything that depends on it.
-    pub(crate) fn show(&mut self, shown: Shown) {
+    pub(crate) fn set_example(&mut self, shown: FailureExample) {
         self.number = usize::try_from(shown.number).unwrap_or(usize::MAX);
         self.message = shown.verdict.message().unwrap_or_default();
         self.input = shown.call.stub.clone();
@@ -161,8 +161,8 @@ impl Failure {
 
 impl RunReport {
     /// Combines the outcomes of a plan; there is one for each of its calls.
-    pub fn new(seed: u64, planning: &Planning<'_>, plan: &Plan, outcomes: &[CallOutcome]) -> Self {
-        let all = Seen { planning, plan, outcomes };
+    pub fn new(seed: u64, planning: &PlanInputs<'_>, plan: &CallPlan, outcomes: &[CallOutcome]) -> Self {
+        let all = ReportBuilder { planning, plan, outcomes };
         let (flaky, failures) =
             all.failures().into_iter().partition(|failure| failure.kind == OutcomeKind::Flaky);
         Self {
@@ -193,24 +193,24 @@ impl RunReport {
 }
 
 /// Key of a distinct failure: its kind, the exception, and the innermost line in the repository.
-type Signature = (String, OutcomeKind, Option<String>, String, u32);
+type FailureKey = (String, OutcomeKind, Option<String>, String, u32);
 
 /// Number of outcomes of each kind.
-type Kinds = BTreeMap<&'static str, usize>;
+type OutcomeCounts = BTreeMap<&'static str, usize>;
 
-struct Seen<'a> {
-    planning: &'a Planning<'a>,
-    plan: &'a Plan,
+struct ReportBuilder<'a> {
+    planning: &'a PlanInputs<'a>,
+    plan: &'a CallPlan,
     outcomes: &'a [CallOutcome],
 }
 
 /// The calls of one cell.
-struct Made<'a> {
-    seen: &'a Seen<'a>,
+struct CellCalls<'a> {
+    seen: &'a ReportBuilder<'a>,
     numbers: &'a [usize],
 }
 
-impl Made<'_> {
+impl CellCalls<'_> {
     fn calls(&self) -> impl Iterator<Item = (&PlannedCall, &CallOutcome)> {
         self.numbers.iter().map(|number| (&self.seen.plan.calls[*number], &self.seen.outcomes[*number]))
     }
@@ -222,18 +222,21 @@ impl Made<'_> {
     fn first_bytes(&self) -> Vec<f64> {
         let measures = self.counted().filter_map(|(_, outcome)| outcome.measures.as_ref());
         let flows = measures.flat_map(|measures| &measures.flows);
-        flows.filter(|flow| flow.protocol == Protocol::Tcp).filter_map(|flow| flow.first_byte_ms).collect()
+        flows
+            .filter(|flow| flow.protocol == FlowProtocol::Tcp)
+            .filter_map(|flow| flow.first_byte_ms)
+            .collect()
     }
 
-    fn recovery(&self) -> Option<Recovery> {
-        let (_, outcome) = self.calls().find(|(call, _)| call.purpose == Purpose::Window)?;
+    fn recovery(&self) -> Option<NetworkRecovery> {
+        let (_, outcome) = self.calls().find(|(call, _)| call.purpose == CallPurpose::Window)?;
         // Without evidence in the window there is nothing to recover from.
         let happened = outcome.verdict.kind == OutcomeKind::Ok;
-        Recovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
+        NetworkRecovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
     }
 }
 
-impl Seen<'_> {
+impl ReportBuilder<'_> {
     /// Targets of which at least one call was made.
     fn called(&self) -> BTreeSet<usize> {
         let called = self.plan.calls.iter().zip(self.outcomes).filter(|(_, outcome)| {
@@ -246,8 +249,8 @@ impl Seen<'_> {
         self.planning.targets[target].name()
     }
 
-    fn cells(&self) -> Vec<Cell> {
-        let mut cells: BTreeMap<(usize, usize), (Kinds, Option<String>)> = BTreeMap::new();
+    fn cells(&self) -> Vec<SectionCell> {
+        let mut cells: BTreeMap<(usize, usize), (OutcomeCounts, Option<String>)> = BTreeMap::new();
         for (call, outcome) in self.plan.calls.iter().zip(self.outcomes) {
             if !call.purpose.counts() {
                 continue;
@@ -269,7 +272,7 @@ impl Seen<'_> {
         cells
             .into_iter()
             .map(|(key, (kinds, reason))| {
-                let made = Made { seen: self, numbers: numbers.get(&key).unwrap_or(&none) };
+                let made = CellCalls { seen: self, numbers: numbers.get(&key).unwrap_or(&none) };
                 self.cell(key, &made, kinds, reason)
             })
             .collect()
@@ -278,17 +281,17 @@ impl Seen<'_> {
     fn cell(
         &self,
         (target, preset): (usize, usize),
-        made: &Made,
-        kinds: Kinds,
+        made: &CellCalls,
+        kinds: OutcomeCounts,
         reason: Option<String>,
-    ) -> Cell {
+    ) -> SectionCell {
         let counted = |is_wanted: fn(OutcomeKind) -> bool| -> usize {
             let wanted = |kind: &str| OutcomeKind::of_name(kind).is_some_and(is_wanted);
             kinds.iter().filter(|(kind, _)| wanted(kind)).map(|(_, count)| count).sum()
         };
         let (n, well) = (counted(OutcomeKind::counts), counted(OutcomeKind::is_success));
         let profile = &self.planning.presets[preset].circumstances;
-        Cell {
+        SectionCell {
             section: self.name(target),
             scenario: profile.scenario.clone(),
             severity: profile.severity.clone(),
@@ -307,8 +310,8 @@ impl Seen<'_> {
         }
     }
 
-    fn failures(&self) -> Vec<Failure> {
-        let mut found: BTreeMap<Signature, Vec<Failure>> = BTreeMap::new();
+    fn failures(&self) -> Vec<DistinctFailure> {
+        let mut found: BTreeMap<FailureKey, Vec<DistinctFailure>> = BTreeMap::new();
         for (number, outcome) in self.outcomes.iter().enumerate() {
             let counts = self.plan.calls[number].purpose.counts();
             if outcome.verdict.kind.is_failure() && counts {
@@ -316,9 +319,9 @@ impl Seen<'_> {
                 found.entry(signature).or_default().push(failure);
             }
         }
-        let mut failures: Vec<Failure> =
+        let mut failures: Vec<DistinctFailure> =
             found.into_values().filter_map(|group| self.distinct_failure(group)).collect();
-        let score = |failure: &Failure| u64::from(failure.weight) * failure.reach as u64;
+        let score = |failure: &DistinctFailure| u64::from(failure.weight) * failure.reach as u64;
         failures.sort_by(|left, right| {
             let by_score = (score(right), right.count).cmp(&(score(left), left.count));
             by_score.then_with(|| (&left.path, left.line).cmp(&(&right.path, right.line)))
@@ -328,7 +331,7 @@ impl Seen<'_> {
 
     /// Combines equal failures into one. The mildest profile under which it fails says most, and then the smallest
     /// input; one example of each preset is kept, because the failure may repeat only under some of them.
-    fn distinct_failure(&self, mut group: Vec<Failure>) -> Option<Failure> {
+    fn distinct_failure(&self, mut group: Vec<DistinctFailure>) -> Option<DistinctFailure> {
         let targets: BTreeSet<usize> = group.iter().map(|one| self.plan.calls[one.number].target).collect();
         let count = group.len();
         group.sort_by_key(|one| (u32::MAX - one.weight, stub_size(&one.input), one.number));
@@ -336,10 +339,10 @@ impl Seen<'_> {
         group.retain(|one| presets.insert(self.plan.calls[one.number].preset));
         let others = group.split_off(1.min(group.len()));
         let first = group.pop()?;
-        Some(Failure { reach: targets.len(), count, others, ..first })
+        Some(DistinctFailure { reach: targets.len(), count, others, ..first })
     }
 
-    fn failure(&self, number: usize, verdict: &Verdict) -> (Signature, Failure) {
+    fn failure(&self, number: usize, verdict: &CallClassification) -> (FailureKey, DistinctFailure) {
         let call = &self.plan.calls[number];
         let target = &self.planning.targets[call.target];
         let profile = &self.planning.presets[call.preset].circumstances;
@@ -350,7 +353,7 @@ impl Seen<'_> {
         // A limit says nothing about the line, so there is one failure for each section.
         let section = if frame.is_some() { String::new() } else { target.name() };
         let signature = (section, verdict.kind, exception.clone(), path.clone(), line);
-        let failure = Failure {
+        let failure = DistinctFailure {
             section: target.name(),
             path,
             line,
@@ -391,13 +394,13 @@ impl Seen<'_> {
 }
 
 /// Weight of a failure: failures in ordinary use are worst, and wrong results are worse than none.
-fn weight(kind: OutcomeKind, profile: &crate::circumstances::Circumstances) -> u32 {
-    use crate::stubs::Strategy;
+fn weight(kind: OutcomeKind, profile: &crate::stress::StressProfile) -> u32 {
+    use crate::stubs::InputStrategy;
     let likely = match profile.strategy {
         _ if profile.is_baseline => 4,
         _ if profile.burst.is_some() => 3,
-        Strategy::Hostile | Strategy::Typical => 2,
-        Strategy::Misuse | Strategy::Drift => 1,
+        InputStrategy::Hostile | InputStrategy::Typical => 2,
+        InputStrategy::Misuse | InputStrategy::Drift => 1,
     };
     let bad = match kind {
         OutcomeKind::Denied | OutcomeKind::Wrong => 3,

@@ -13,20 +13,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{Instrument, info_span};
 
-use crate::again::look_again;
-use crate::call::{Call, needs_world};
-use crate::circumstances::Proof;
+use crate::call::{Call, uses_network};
+use crate::callable_section::CallableSection;
+use crate::classify::missing_evidence;
 use crate::describe::describe;
-use crate::execute::Execute;
-use crate::judge::not_happened;
-use crate::minimise::outcomes_of_batch;
-use crate::outcome::{CallOutcome, Verdict};
-use crate::owners::find_owners;
-use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
-use crate::repetitions::{Repetition, Repetitions};
+use crate::early_reruns::{EarlyReruns, RerunHandle};
+use crate::executor::CallExecutor;
+use crate::object_recipes::find_object_recipes;
+use crate::outcome::{CallClassification, CallOutcome};
+use crate::plan::{CallPlan, CallPurpose, PlanInputs, PlannedPreset, plan};
 use crate::report::RunReport;
-use crate::stubs::{GivenStub, Source};
-use crate::target::Target;
+use crate::rerun::rerun_failures;
+use crate::shrink_search::make_call_batch;
+use crate::stress::FaultEvidence;
+use crate::stubs::{ArgumentSource, GivenStub};
 
 /// Options of a run.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct RunOptions {
     /// Arguments given by the user.
     pub given: Vec<GivenStub>,
     /// Source of all other arguments.
-    pub source: Source,
+    pub source: ArgumentSource,
     /// Timeout of a call.
     pub timeout: Duration,
     /// Number of concurrent calls.
@@ -71,7 +71,7 @@ pub enum RunError {
 }
 
 /// Receiver of the progress of a run.
-pub trait Progress: Send + Sync {
+pub trait RunObserver: Send + Sync {
     /// The plan is complete: its number of calls, and how many of them were made before.
     fn planned(&self, calls: usize, made: usize);
     /// A call was made.
@@ -83,30 +83,30 @@ pub trait Progress: Send + Sync {
 }
 
 /// Future of a write to the journal.
-pub type Written<'a> =
+pub type JournalFuture<'a> =
     Pin<Box<dyn Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
 
 /// Durable record of call outcomes, written immediately, so that a crash loses only the calls in progress.
-pub trait Ledger: Send + Sync {
+pub trait CallJournal: Send + Sync {
     /// Outcomes that an earlier part of this run recorded, by number.
     fn known(&self) -> BTreeMap<u64, CallOutcome>;
     /// Outcome of the identical call of the same code in another run, which makes the call unnecessary.
-    fn carried(&self, _call: &Call) -> Option<CallOutcome> {
+    fn outcome_of_identical_call(&self, _call: &Call) -> Option<CallOutcome> {
         None
     }
     /// Whether the identical call of the same code timed out in another run, and again when it was rerun there.
-    fn did_not_end_twice(&self, _call: &Call) -> bool {
+    fn timed_out_twice(&self, _call: &Call) -> bool {
         false
     }
     /// Records the number of planned calls and the digest of the plan.
-    fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a>;
+    fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> JournalFuture<'a>;
     /// Records these calls, all or none.
-    fn record<'a>(&'a self, made: &'a [Recorded]) -> Written<'a>;
+    fn record<'a>(&'a self, made: &'a [RecordedCall]) -> JournalFuture<'a>;
 }
 
 /// A call with its outcome.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedCall {
     /// Its number in the run.
     pub number: u64,
     /// The call.
@@ -130,30 +130,30 @@ pub enum RunEnd {
 }
 
 /// Services that a run uses.
-pub struct Surroundings<'a> {
+pub struct RunContext<'a> {
     /// Executor of the calls.
-    pub executor: &'a Arc<dyn Execute>,
+    pub executor: &'a Arc<dyn CallExecutor>,
     /// Record of the outcomes.
-    pub ledger: &'a dyn Ledger,
+    pub ledger: &'a dyn CallJournal,
     /// Receiver of the progress.
-    pub progress: &'a dyn Progress,
+    pub progress: &'a dyn RunObserver,
     /// Becomes true when the user interrupts the run.
     pub stop: watch::Receiver<bool>,
 }
 
 /// Makes all calls of all targets.
 pub async fn run(
-    context: &mut Surroundings<'_>,
-    mut targets: Vec<Target>,
+    context: &mut RunContext<'_>,
+    mut targets: Vec<CallableSection>,
     options: &RunOptions,
 ) -> Result<RunEnd, RunError> {
     let planning = info_span!("plan", targets = targets.len().cast_signed());
     let planned = async {
         describe(context.executor, &mut targets).await?;
-        find_owners(context.executor, &targets, options.seed).await
+        find_object_recipes(context.executor, &targets, options.seed).await
     };
     let owners = planned.instrument(planning).await?;
-    let planning = Planning {
+    let planning = PlanInputs {
         targets: &targets,
         presets: &options.presets,
         seed: options.seed,
@@ -168,14 +168,14 @@ pub async fn run(
     }
     context.ledger.planned(plan.calls.len() as u64, &digest).await.map_err(RunError::Ledger)?;
     let began = Instant::now();
-    let mut execution = Execution {
+    let mut execution = PlanExecution {
         plan: &plan,
         planning: &planning,
         options,
         outcomes: BTreeMap::new(),
         carried: Vec::new(),
         waiting: 0,
-        repetitions: Repetitions::default(),
+        repetitions: EarlyReruns::default(),
     };
     let calls = info_span!("calls", planned = plan.calls.len().cast_signed());
     if !execution.run(context).instrument(calls).await? {
@@ -183,12 +183,12 @@ pub async fn run(
         return Ok(RunEnd::Interrupted { made, planned: plan.calls.len() });
     }
     let seconds = began.elapsed().as_secs_f64();
-    let outcomes = repeated(&plan, execution.outcomes);
+    let outcomes = mark_flaky_calls(&plan, execution.outcomes);
     let mut report = RunReport::new(options.seed, &planning, &plan, &outcomes);
     report.seconds = seconds;
     let repetitions = execution.repetitions;
     let again = info_span!("look again", failures = report.failures.len().cast_signed());
-    look_again(context, &mut report, (&plan, &planning), options, repetitions).instrument(again).await?;
+    rerun_failures(context, &mut report, (&plan, &planning), options, repetitions).instrument(again).await?;
     if *context.stop.borrow() {
         return Ok(RunEnd::Interrupted { made: plan.calls.len(), planned: plan.calls.len() });
     }
@@ -196,7 +196,7 @@ pub async fn run(
 }
 
 /// Digest that identifies a plan.
-fn digest(plan: &Plan) -> String {
+fn digest(plan: &CallPlan) -> String {
     let mut hasher = blake3::Hasher::new();
     for call in &plan.calls {
         let stub = serde_json::to_string(&call.stub).unwrap_or_default();
@@ -206,17 +206,17 @@ fn digest(plan: &Plan) -> String {
 }
 
 /// Calls that are made together, with their numbers.
-type Batch = Vec<(usize, Call)>;
+type CallBatch = Vec<(usize, Call)>;
 
-fn waits_for_others(batch: &[(usize, Call)]) -> bool {
+fn waits_for_network(batch: &[(usize, Call)]) -> bool {
     batch.iter().any(|(_, call)| call.circumstances.disturbs_network())
 }
 
 /// A finished batch with its outcomes, and a rerun that was started meanwhile.
-struct Finished {
-    batch: Batch,
+struct FinishedBatch {
+    batch: CallBatch,
     outcomes: Result<Vec<CallOutcome>, SandboxError>,
-    twin: Option<Repetition>,
+    twin: Option<RerunHandle>,
 }
 
 /// Maximum number of calls that are lost when menace is killed, and that one hanging call delays.
@@ -224,22 +224,22 @@ const LARGEST_BATCH: usize = 48;
 /// Calls under a CPU quota take long, and no other call can be made until the last of them has ended.
 const LARGEST_STARVING: usize = 8;
 
-struct Execution<'a> {
-    plan: &'a Plan,
-    planning: &'a Planning<'a>,
+struct PlanExecution<'a> {
+    plan: &'a CallPlan,
+    planning: &'a PlanInputs<'a>,
     options: &'a RunOptions,
     outcomes: BTreeMap<usize, CallOutcome>,
     /// Outcomes of other runs, to be recorded in this one.
-    carried: Vec<Recorded>,
+    carried: Vec<RecordedCall>,
     /// Batches in progress that wait for the network.
     waiting: usize,
     /// Reruns of calls that timed out waiting for the network, which run while other calls are made.
-    repetitions: Repetitions,
+    repetitions: EarlyReruns,
 }
 
-impl Execution<'_> {
+impl PlanExecution<'_> {
     /// Makes the calls, a bounded number of them concurrently; false when the user interrupted the run.
-    async fn run(&mut self, context: &mut Surroundings<'_>) -> Result<bool, RunError> {
+    async fn run(&mut self, context: &mut RunContext<'_>) -> Result<bool, RunError> {
         let known = context.ledger.known();
         for (number, outcome) in known {
             let number = usize::try_from(number).unwrap_or(usize::MAX);
@@ -252,14 +252,14 @@ impl Execution<'_> {
         let (mut number, mut is_baseline_open, mut was_starving) = (0, false, false);
         while number < self.plan.calls.len() {
             let next = &self.planning.presets[self.plan.calls[number].preset].circumstances;
-            let is_starving = next.proofs.contains(&Proof::Starved);
+            let is_starving = next.proofs.contains(&FaultEvidence::Starved);
             // A call that is compared with a baseline call needs the outcome of that one, and starving calls must not
             // overlap with any others.
             let waits = (is_baseline_open && next.is_paired()) || is_starving != was_starving;
             was_starving = is_starving;
             is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
-            let asks_others = needs_world(&self.planning.targets[self.plan.calls[number].target]);
-            let room = if waits { 1 } else { self.options.parallel * next.places(asks_others) };
+            let asks_others = uses_network(&self.planning.targets[self.plan.calls[number].target]);
+            let room = if waits { 1 } else { self.options.parallel * next.calls_per_slot(asks_others) };
             // A call that waits for a response uses no CPU, so it does not occupy the slot of an ordinary call.
             let waiting = next.disturbs_network();
             while self.count(under_way.len(), waiting && !waits) >= room {
@@ -270,20 +270,20 @@ impl Execution<'_> {
             }
             let batch = self.next_batch(&mut number, context);
             let carried = std::mem::take(&mut self.carried);
-            self.write_down(context, carried).await?;
+            self.record_calls(context, carried).await?;
             if batch.is_empty() {
                 continue;
             }
-            self.waiting += usize::from(waits_for_others(&batch));
-            let (executor, twins) = (Arc::clone(context.executor), self.repetitions.twins());
+            self.waiting += usize::from(waits_for_network(&batch));
+            let (executor, twins) = (Arc::clone(context.executor), self.repetitions.starter());
             under_way.spawn(async move {
                 let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
                 // A call has to have the same outcome in a batch as alone.
                 let (outcomes, twin) = match &calls[..] {
-                    [alone] => twins.outcome_of(&executor, alone).await,
-                    together => (outcomes_of_batch(&executor, together).await, None),
+                    [alone] => twins.make_call(&executor, alone).await,
+                    together => (make_call_batch(&executor, together).await, None),
                 };
-                Finished { batch, outcomes, twin }
+                FinishedBatch { batch, outcomes, twin }
             });
         }
         while !under_way.is_empty() {
@@ -298,20 +298,20 @@ impl Execution<'_> {
     }
 
     /// The next calls that can be made together: of one module, under one preset.
-    fn next_batch(&mut self, number: &mut usize, context: &Surroundings<'_>) -> Batch {
-        let mut batch = Batch::new();
+    fn next_batch(&mut self, number: &mut usize, context: &RunContext<'_>) -> CallBatch {
+        let mut batch = CallBatch::new();
         let preset = self.plan.calls.get(*number).map(|planned| planned.preset);
         // There is room for calls of this preset; whether there is room for those of the next is not known.
         while let Some(planned) = self.plan.calls.get(*number).filter(|one| Some(one.preset) == preset) {
             let fits = batch.first().is_none_or(|(first, call)| {
                 let of_first = &self.plan.calls[*first];
-                of_first.purpose.goes_with(planned.purpose)
+                of_first.purpose.can_share_import(planned.purpose)
                     && call.module == self.planning.targets[planned.target].module
                     // Calls that wait for the network must not wait for each other.
-                    && !(call.needs_world || needs_world(&self.planning.targets[planned.target]))
+                    && !(call.needs_world || uses_network(&self.planning.targets[planned.target]))
             });
             let is_starving =
-                self.planning.presets[planned.preset].circumstances.proofs.contains(&Proof::Starved);
+                self.planning.presets[planned.preset].circumstances.proofs.contains(&FaultEvidence::Starved);
             if !fits || batch.len() == if is_starving { LARGEST_STARVING } else { LARGEST_BATCH } {
                 break;
             }
@@ -321,14 +321,14 @@ impl Execution<'_> {
                 continue;
             }
             if let Some(reason) = self.skip_reason(current) {
-                let verdict = Verdict::new(OutcomeKind::Void, reason);
+                let verdict = CallClassification::new(OutcomeKind::Void, reason);
                 context.progress.called(verdict.kind);
                 self.outcomes.insert(current, CallOutcome { verdict, measures: None });
                 continue;
             }
             let call = self.plan.call(current, self.planning, self.options.timeout);
-            match context.ledger.carried(&call) {
-                Some(outcome) => self.carried.push(Recorded { number: current as u64, call, outcome }),
+            match context.ledger.outcome_of_identical_call(&call) {
+                Some(outcome) => self.carried.push(RecordedCall { number: current as u64, call, outcome }),
                 None => batch.push((current, call)),
             }
         }
@@ -344,45 +344,54 @@ impl Execution<'_> {
             return Some("the baseline call fails too".into());
         }
         let profile = &self.planning.presets[planned.preset].circumstances;
-        let looks_outside = needs_world(&self.planning.targets[planned.target]);
-        let can_happen = |proof: &Proof| match proof {
-            Proof::Delayed | Proof::Disturbed | Proof::Upstream => !made_no_connection(pair),
-            Proof::Drifted => planned.stub.drifted > 0 || !made_no_connection(pair),
-            Proof::Faulted => looks_outside || !wrote_no_file(pair),
-            Proof::Memory => !used_little_memory(pair, profile.limits.memory),
-            Proof::Overlap | Proof::Starved | Proof::Disk | Proof::Deadline => true,
+        let looks_outside = uses_network(&self.planning.targets[planned.target]);
+        let can_happen = |proof: &FaultEvidence| match proof {
+            FaultEvidence::Delayed | FaultEvidence::Disturbed | FaultEvidence::Upstream => {
+                !made_no_connection(pair)
+            }
+            FaultEvidence::Drifted => planned.stub.drifted > 0 || !made_no_connection(pair),
+            FaultEvidence::Faulted => looks_outside || !wrote_no_file(pair),
+            FaultEvidence::Memory => !used_little_memory(pair, profile.limits.memory),
+            FaultEvidence::Overlap
+            | FaultEvidence::Starved
+            | FaultEvidence::Disk
+            | FaultEvidence::Deadline => true,
         };
         let proofs = &profile.proofs;
         let cannot = !proofs.is_empty() && !proofs.iter().any(can_happen);
-        cannot.then(|| not_happened(proofs))
+        cannot.then(|| missing_evidence(proofs))
     }
 
     async fn finish_one(
         &mut self,
-        context: &Surroundings<'_>,
-        under_way: &mut JoinSet<Finished>,
+        context: &RunContext<'_>,
+        under_way: &mut JoinSet<FinishedBatch>,
     ) -> Result<(), RunError> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
-        let Finished { batch, outcomes, twin } =
+        let FinishedBatch { batch, outcomes, twin } =
             finished.map_err(|error| SandboxError::Protocol(format!("a batch task failed: {error}")))?;
-        self.waiting -= usize::from(waits_for_others(&batch));
+        self.waiting -= usize::from(waits_for_network(&batch));
         if let (Some(twin), [(number, _)]) = (twin, &batch[..]) {
             self.repetitions.keep(*number, twin);
         }
-        let made: Vec<Recorded> = batch
+        let made: Vec<RecordedCall> = batch
             .into_iter()
             .zip(outcomes?)
-            .map(|((number, call), outcome)| Recorded { number: number as u64, call, outcome })
+            .map(|((number, call), outcome)| RecordedCall { number: number as u64, call, outcome })
             .collect();
-        self.write_down(context, made).await
+        self.record_calls(context, made).await
     }
 
-    async fn write_down(&mut self, context: &Surroundings<'_>, made: Vec<Recorded>) -> Result<(), RunError> {
+    async fn record_calls(
+        &mut self,
+        context: &RunContext<'_>,
+        made: Vec<RecordedCall>,
+    ) -> Result<(), RunError> {
         if made.is_empty() {
             return Ok(());
         }
         context.ledger.record(&made).await.map_err(RunError::Ledger)?;
-        for Recorded { number, outcome, .. } in made {
+        for RecordedCall { number, outcome, .. } in made {
             context.progress.called(outcome.verdict.kind);
             self.outcomes.insert(usize::try_from(number).unwrap_or(usize::MAX), outcome);
         }
@@ -392,10 +401,9 @@ impl Execution<'_> {
 
 /// Whether a call was seen to open no connection, which is all that it would need a network for.
 fn made_no_connection(outcome: &CallOutcome) -> bool {
-    outcome
-        .measures
-        .as_ref()
-        .is_some_and(|measures| measures.flows.is_empty() && measures.saw("connections") == Some(0))
+    outcome.measures.as_ref().is_some_and(|measures| {
+        measures.flows.is_empty() && measures.observed_count("connections") == Some(0)
+    })
 }
 
 /// Whether a call used so little memory that it cannot come near a limit: a quarter of the amount that is near.
@@ -406,13 +414,13 @@ fn used_little_memory(outcome: &CallOutcome, limit: Option<u64>) -> bool {
 
 /// Whether a call was seen to open no file for writing.
 fn wrote_no_file(outcome: &CallOutcome) -> bool {
-    outcome.measures.as_ref().is_some_and(|measures| measures.saw("files") == Some(0))
+    outcome.measures.as_ref().is_some_and(|measures| measures.observed_count("files") == Some(0))
 }
 
 /// Marks calls as flaky whose repetition had another outcome, and returns all outcomes in the order of the plan.
-fn repeated(plan: &Plan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<CallOutcome> {
+fn mark_flaky_calls(plan: &CallPlan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<CallOutcome> {
     for (number, call) in plan.calls.iter().enumerate() {
-        let Purpose::Repeat { of, .. } = call.purpose else { continue };
+        let CallPurpose::Repeat { of, .. } = call.purpose else { continue };
         let (Some(again), Some(first)) = (outcomes.get(&number), outcomes.get(&of)) else { continue };
         if let Some(difference) = difference(&first.verdict, &again.verdict)
             && let Some(first) = outcomes.get_mut(&of)
@@ -425,7 +433,7 @@ fn repeated(plan: &Plan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<Call
 }
 
 /// Difference between two outcomes of one call.
-fn difference(first: &Verdict, again: &Verdict) -> Option<String> {
+fn difference(first: &CallClassification, again: &CallClassification) -> Option<String> {
     if !first.kind.counts() || !again.kind.counts() {
         return None;
     }

@@ -7,18 +7,18 @@ use async_trait::async_trait;
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
-    Capabilities, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileEvent, FileWork, Isolation,
-    LimitsChange, SandboxSpec, SandboxState, Stats, TerminalSize,
+    BackendCapabilities, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileEvent, FileOperation,
+    LimitsChange, SandboxIsolation, SandboxSpec, SandboxState, SandboxStats, TerminalSize,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{SandboxError, Snapshot};
+use crate::{SandboxError, SandboxSnapshot};
 
 /// An implementation of sandboxes: native, Docker or fake.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Capabilities of the backend on this host.
-    fn capabilities(&self) -> Capabilities;
+    fn capabilities(&self) -> BackendCapabilities;
 
     /// Creates a sandbox. On failure nothing is left behind.
     async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
@@ -32,7 +32,7 @@ pub trait Backend: Send + Sync {
     }
 
     /// Creates a sandbox with the files of a snapshot, from the same host directories.
-    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError>;
+    async fn fork(&self, snapshot: &SandboxSnapshot) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
     /// Takes over the sandbox with this id that an earlier process created and that still exists. Returns `None` in
     /// backends whose sandboxes end with the process that created them.
@@ -42,27 +42,27 @@ pub trait Backend: Send + Sync {
 
     /// Removes idle resources that waited too long or are unhealthy. Long-lived owners of a backend call this
     /// periodically.
-    async fn sweep(&self) -> Result<(), SandboxError> {
+    async fn remove_expired(&self) -> Result<(), SandboxError> {
         Ok(())
     }
 
     /// Removes stale resources left behind by ended processes.
-    async fn reap(&self) -> Result<(), SandboxError> {
+    async fn remove_stale(&self) -> Result<(), SandboxError> {
         Ok(())
     }
 
     /// Removes every resource that does not belong to a sandbox in use, and waits for the removal.
-    async fn end(&self) {}
+    async fn shut_down(&self) {}
 }
 
 /// A connection to a program inside a sandbox.
-pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait SandboxConnection: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> SandboxConnection for T {}
 
 /// A file watch. Dropping it ends the watch.
 #[async_trait]
-pub trait Watch: Send {
+pub trait SandboxFileWatch: Send {
     /// Waits for the next file event; `None` when the sandbox is gone.
     async fn next(&mut self) -> Option<FileEvent>;
 }
@@ -77,7 +77,7 @@ pub trait Sandbox: Send + Sync {
     async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError>;
 
     /// Starts a command and streams its output.
-    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError>;
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn SandboxProcess>, SandboxError>;
 
     /// Unpacks a tar archive into a directory of the sandbox, which is created if missing. An entry that would land
     /// outside the directory is an error.
@@ -95,13 +95,13 @@ pub trait Sandbox: Send + Sync {
     ) -> Result<(), SandboxError>;
 
     /// Current resource usage.
-    async fn stats(&self) -> Result<Stats, SandboxError>;
+    async fn stats(&self) -> Result<SandboxStats, SandboxError>;
 
     /// Files written and deleted since the sandbox was created.
     async fn changes(&self) -> Result<FileChanges, SandboxError>;
 
     /// State of the isolation as the kernel reports it.
-    async fn isolation(&self) -> Result<Isolation, SandboxError>;
+    async fn isolation(&self) -> Result<SandboxIsolation, SandboxError>;
 
     /// Observed network traffic; empty without a network.
     async fn network(&self) -> Result<NetworkReport, SandboxError>;
@@ -113,15 +113,15 @@ pub trait Sandbox: Send + Sync {
     async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError>;
 
     /// Performs a file operation. Only list and stat return entries.
-    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError>;
+    async fn files(&self, work: FileOperation) -> Result<Vec<FileEntry>, SandboxError>;
 
     /// Watches a file or a directory, including all existing and future directories below it.
-    async fn watch(&self, _path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
+    async fn watch(&self, _path: &Path) -> Result<Box<dyn SandboxFileWatch>, SandboxError> {
         Err(cannot("watch files"))
     }
 
     /// Connects to a program in the sandbox that listens on a port of its loopback interface.
-    async fn connect(&self, _port: u16) -> Result<Box<dyn Connection>, SandboxError> {
+    async fn connect(&self, _port: u16) -> Result<Box<dyn SandboxConnection>, SandboxError> {
         Err(cannot("reach programs inside"))
     }
 
@@ -149,7 +149,7 @@ pub trait Sandbox: Send + Sync {
     async fn resume(&self) -> Result<(), SandboxError>;
 
     /// Copies the written files and the list of deleted ones. Processes are not part of a snapshot.
-    async fn snapshot(&self) -> Result<Snapshot, SandboxError>;
+    async fn snapshot(&self) -> Result<SandboxSnapshot, SandboxError>;
 
     /// Kills all processes and removes the sandbox. Every later call returns [`SandboxError::Gone`], except that
     /// destroying is idempotent.
@@ -158,10 +158,10 @@ pub trait Sandbox: Send + Sync {
 
 /// A command that runs in a sandbox. Dropping it kills the command and all its descendants.
 #[async_trait]
-pub trait Process: Send {
-    /// Waits for the next event; [`Event::Exited`] is the last one. Output is read only on demand, so a command that
+pub trait SandboxProcess: Send {
+    /// Waits for the next event; [`ProcessEvent::Exited`] is the last one. Output is read only on demand, so a command that
     /// prints faster than its reader blocks.
-    async fn next(&mut self) -> Result<Event, SandboxError>;
+    async fn next(&mut self) -> Result<ProcessEvent, SandboxError>;
 
     /// Writes to stdin. Fails with a broken pipe if the command no longer reads.
     async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError>;
@@ -195,7 +195,7 @@ pub(crate) fn cannot(what: &str) -> SandboxError {
 
 /// Event of a running command.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ProcessEvent {
     /// Output on stdout.
     Stdout(Vec<u8>),
     /// Output on stderr.

@@ -40,7 +40,7 @@ pub(crate) async fn lock(path: Option<&Path>) -> Result<Option<File>, SandboxErr
 }
 
 /// Takes a lock and blocks the thread meanwhile, for commands with no other work, such as clean-up.
-pub fn lock_now(path: &Path) -> io::Result<File> {
+pub fn lock_blocking(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     file.lock()?;
     Ok(file)

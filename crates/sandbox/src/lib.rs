@@ -1,9 +1,8 @@
-//! Sandboxes behind one trait: a [`Backend`] creates each [`Sandbox`], and a [`Process`] is a command that runs in one.
+//! Sandboxes behind one trait: a [`Backend`] creates each [`Sandbox`], and a [`SandboxProcess`] is a command that runs in one.
 //!
 //! This is the only crate that talks to the kernel about isolation. There is no unisolated fallback: a host that cannot
 //! perform a step gets an error that names the step.
 
-mod author;
 mod backend;
 pub mod docker;
 mod environment;
@@ -11,15 +10,16 @@ mod error;
 pub mod fake;
 mod faults;
 mod files;
-mod kept;
 pub mod native;
+mod output_capture;
 pub mod overlays;
 pub mod probe;
+mod resource_creator;
 mod snapshot;
 
-pub use backend::{Backend, Connection, Event, Process, Sandbox, Watch};
+pub use backend::{Backend, ProcessEvent, Sandbox, SandboxConnection, SandboxFileWatch, SandboxProcess};
 pub use error::SandboxError;
-pub use snapshot::Snapshot;
+pub use snapshot::SandboxSnapshot;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use tempfile::TempPath;
 
 /// Files written and deleted in a sandbox. The copy on disk is removed when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub struct Snapshot {
+pub struct SandboxSnapshot {
     /// Spec of the original sandbox.
     pub spec: SandboxSpec,
     /// Files written and deleted.

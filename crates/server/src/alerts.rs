@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 /// A condition that needs a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Alert {
+pub struct ServiceAlert {
     /// Time, such as `2026-11-18T01:23:45.678Z`.
     pub at: String,
     /// Kind of alert, such as `service.restarted`.
@@ -20,11 +20,11 @@ pub struct Alert {
     pub message: String,
 }
 
-impl Alert {
+impl ServiceAlert {
     /// Creates an alert with the current time.
     pub fn now(kind: &str, subject: &str, message: impl Into<String>) -> Self {
         Self {
-            at: crate::clock::text(crate::clock::now_ms()),
+            at: crate::clock::format_time(crate::clock::now_ms()),
             kind: kind.to_owned(),
             subject: subject.to_owned(),
             message: message.into(),
@@ -34,7 +34,7 @@ impl Alert {
 
 /// Channels of alerts, in addition to the log.
 #[derive(Debug, Clone, Default)]
-pub struct Dispatcher {
+pub struct AlertDispatcher {
     /// URL that receives the alert as JSON in a POST request.
     pub webhook: Option<String>,
     /// Shell command that receives the alert as JSON on stdin.
@@ -47,9 +47,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Timeout of one webhook request, and of the command.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-impl Dispatcher {
+impl AlertDispatcher {
     /// Sends the alert to all channels. Failures are logged and returned.
-    pub async fn dispatch(&self, alert: &Alert) -> Vec<String> {
+    pub async fn dispatch(&self, alert: &ServiceAlert) -> Vec<String> {
         tracing::error!(kind = alert.kind, subject = alert.subject, "alert: {}", alert.message);
         let (posted, ran) = tokio::join!(self.post(alert), self.run(alert));
         let problems: Vec<String> = [posted, ran].into_iter().filter_map(Result::err).collect();
@@ -59,7 +59,7 @@ impl Dispatcher {
         problems
     }
 
-    async fn post(&self, alert: &Alert) -> Result<(), String> {
+    async fn post(&self, alert: &ServiceAlert) -> Result<(), String> {
         let Some(webhook) = &self.webhook else { return Ok(()) };
         // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -80,7 +80,7 @@ impl Dispatcher {
         Err(format!("ALERT_WEBHOOK_URL: {last}"))
     }
 
-    async fn run(&self, alert: &Alert) -> Result<(), String> {
+    async fn run(&self, alert: &ServiceAlert) -> Result<(), String> {
         let Some(line) = &self.command else { return Ok(()) };
         let failed = |problem: String| format!("ALERT_COMMAND: {problem}");
         let text = serde_json::to_vec(alert).map_err(|error| failed(error.to_string()))?;
@@ -128,11 +128,11 @@ mod tests {
         tokio::spawn(async move { axum::serve(listener, Router::new().route("/hook", post(receive))).await });
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("alert.json");
-        let mut dispatcher = Dispatcher {
+        let mut dispatcher = AlertDispatcher {
             webhook: Some(format!("http://{address}/hook")),
             command: Some(format!("cat > {}", file.display())),
         };
-        let alert = Alert::now("service.failed", "loop", "it fell over");
+        let alert = ServiceAlert::now("service.failed", "loop", "it fell over");
         assert_eq!(dispatcher.dispatch(&alert).await, Vec::<String>::new());
         let expected = serde_json::to_value(&alert).unwrap();
         assert_eq!(received.recv().await.unwrap(), expected);

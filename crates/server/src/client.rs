@@ -6,16 +6,16 @@ use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::daemon::{DaemonConnectError, DaemonConnector};
 use crate::error::ErrorBody;
-use crate::keeper::{Keeper, KeeperError};
 use crate::proxy::forward;
 
 /// Failure of a request to the service.
 #[derive(Debug, Error)]
-pub enum ClientError {
+pub enum DaemonClientError {
     /// The sandbox daemon could not be reached.
     #[error("{0}")]
-    Keeper(#[from] KeeperError),
+    Keeper(#[from] DaemonConnectError),
     /// The service answered with an error.
     #[error("{}", message_with_hint(.0))]
     Refused(Box<ErrorBody>),
@@ -33,55 +33,55 @@ fn message_with_hint(body: &ErrorBody) -> String {
 
 /// Sends requests to the sandbox daemon.
 #[derive(Clone)]
-pub struct Client {
-    keeper: Keeper,
+pub struct DaemonClient {
+    keeper: DaemonConnector,
 }
 
-impl Client {
+impl DaemonClient {
     /// Creates a client on top of a connection to the daemon.
-    pub fn new(keeper: Keeper) -> Self {
+    pub fn new(keeper: DaemonConnector) -> Self {
         Self { keeper }
     }
 
     /// Sends a request unchanged.
-    pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, ClientError> {
+    pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, DaemonClientError> {
         let stream = self.keeper.connect().await?;
         let response = forward(request, Box::new(stream)).await;
-        let response = response.map_err(|error| ClientError::Answer(error.message().to_owned()))?;
+        let response = response.map_err(|error| DaemonClientError::Answer(error.message().to_owned()))?;
         if response.status().is_client_error() || response.status().is_server_error() {
-            return Err(error_of(response).await);
+            return Err(response_error(response).await);
         }
         Ok(response)
     }
 
     /// Sends a request with an optional JSON body and parses the JSON response.
-    pub async fn ask<T: DeserializeOwned>(
+    pub async fn request_json<T: DeserializeOwned>(
         &self,
         method: &str,
         path: &str,
         body: Option<serde_json::Value>,
-    ) -> Result<T, ClientError> {
+    ) -> Result<T, DaemonClientError> {
         let bytes = self.bytes(method, path, body).await?;
         // A response without a body (204) parses as null.
         let bytes = if bytes.is_empty() { b"null".to_vec() } else { bytes };
-        serde_json::from_slice(&bytes).map_err(|error| ClientError::Answer(error.to_string()))
+        serde_json::from_slice(&bytes).map_err(|error| DaemonClientError::Answer(error.to_string()))
     }
 
     /// Shuts the daemon down unless a server still needs it: true if it shuts down, `None` if it is not running.
-    pub async fn end_unattended(&self) -> Result<Option<bool>, ClientError> {
+    pub async fn shut_down_if_unused(&self) -> Result<Option<bool>, DaemonClientError> {
         let Some(stream) = self.keeper.connect_if_there().await? else { return Ok(None) };
         let request =
             Request::builder().method("POST").uri("/internal/end?unattended=true").body(Body::empty());
-        let request = request.map_err(|error| ClientError::Answer(error.to_string()))?;
+        let request = request.map_err(|error| DaemonClientError::Answer(error.to_string()))?;
         let response = forward(request, Box::new(stream)).await;
-        let response = response.map_err(|error| ClientError::Answer(error.message().to_owned()))?;
+        let response = response.map_err(|error| DaemonClientError::Answer(error.message().to_owned()))?;
         Ok(Some(response.status().is_success()))
     }
 
     /// Sends bytes with a PUT request.
-    pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), ClientError> {
+    pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), DaemonClientError> {
         let request = Request::builder().method("PUT").uri(path).body(Body::from(bytes));
-        self.send(request.map_err(|error| ClientError::Answer(error.to_string()))?).await.map(drop)
+        self.send(request.map_err(|error| DaemonClientError::Answer(error.to_string()))?).await.map(drop)
     }
 
     /// Sends a request with an optional JSON body and returns the body of the response.
@@ -90,7 +90,7 @@ impl Client {
         method: &str,
         path: &str,
         body: Option<serde_json::Value>,
-    ) -> Result<Vec<u8>, ClientError> {
+    ) -> Result<Vec<u8>, DaemonClientError> {
         let builder = Request::builder().method(method).uri(path);
         let request = match body {
             None => builder.body(Body::empty()),
@@ -98,20 +98,21 @@ impl Client {
                 .header("content-type", "application/json")
                 .body(Body::from(serde_json::to_vec(&body).unwrap_or_default())),
         };
-        let request = request.map_err(|error| ClientError::Answer(error.to_string()))?;
+        let request = request.map_err(|error| DaemonClientError::Answer(error.to_string()))?;
         let response = self.send(request).await?;
         let body = response.into_body().collect().await;
-        body.map(|body| body.to_bytes().to_vec()).map_err(|error| ClientError::Answer(error.to_string()))
+        body.map(|body| body.to_bytes().to_vec())
+            .map_err(|error| DaemonClientError::Answer(error.to_string()))
     }
 }
 
-async fn error_of(response: Response<Body>) -> ClientError {
+async fn response_error(response: Response<Body>) -> DaemonClientError {
     let status = response.status();
     let body =
         response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     match serde_json::from_slice::<ErrorBody>(&body) {
-        Ok(body) => ClientError::Refused(Box::new(body)),
-        Err(_) => ClientError::Answer(format!("{status}: {}", String::from_utf8_lossy(&body))),
+        Ok(body) => DaemonClientError::Refused(Box::new(body)),
+        Err(_) => DaemonClientError::Answer(format!("{status}: {}", String::from_utf8_lossy(&body))),
     }
 }
 

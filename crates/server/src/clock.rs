@@ -12,7 +12,7 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 /// Formats a time as RFC 3339, such as `2026-11-18T01:23:45.678Z`.
-pub fn text(unix_ms: i64) -> String {
+pub fn format_time(unix_ms: i64) -> String {
     let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000).ok();
     moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_ms.to_string())
 }
@@ -21,7 +21,7 @@ pub fn text(unix_ms: i64) -> String {
 mod tests {
     #[test]
     fn times_are_formatted_as_rfc_3339() {
-        assert_eq!(super::text(0), "1970-01-01T00:00:00Z");
-        assert_eq!(super::text(1_795_000_000_123), "2026-11-18T11:06:40.123Z");
+        assert_eq!(super::format_time(0), "1970-01-01T00:00:00Z");
+        assert_eq!(super::format_time(1_795_000_000_123), "2026-11-18T11:06:40.123Z");
     }
 }

@@ -7,34 +7,34 @@
 
 pub mod alerts;
 pub mod api;
-pub mod cleaning;
+pub mod cleanup;
 pub mod client;
 mod clock;
+pub mod daemon;
 pub mod dashboard;
 mod error;
 pub mod exporter;
-pub mod front;
-pub mod keeper;
+pub mod gateway;
 pub mod mcp;
 mod metrics;
 mod proxy;
 pub mod sandboxes;
 mod traces;
 
-pub use clock::text as time_text;
+pub use clock::format_time as time_text;
 pub use error::{ApiError, ErrorBody, ErrorDetail};
 
 /// Serves routes until this process receives SIGTERM or SIGINT.
-pub async fn serve_until_told(
+pub async fn serve_until_signal(
     listener: tokio::net::TcpListener,
     router: axum::Router,
 ) -> std::io::Result<()> {
-    let shutdown = told_to_end()?;
+    let shutdown = shutdown_signal()?;
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
 /// Installs the signal handlers and returns a future that completes on SIGTERM or SIGINT.
-pub fn told_to_end() -> std::io::Result<impl Future<Output = ()> + Send> {
+pub fn shutdown_signal() -> std::io::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(async move {

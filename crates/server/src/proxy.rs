@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCo
 use axum::response::IntoResponse;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use menace_sandbox::Connection;
+use menace_sandbox::SandboxConnection;
 use tower_http::timeout::TimeoutError;
 
 use crate::error::ApiError;
@@ -25,7 +25,7 @@ const HOP_BY_HOP: [HeaderName; 6] = [
 /// closes it.
 pub(crate) async fn forward(
     mut request: Request<Body>,
-    stream: Box<dyn Connection>,
+    stream: Box<dyn SandboxConnection>,
 ) -> Result<Response<Body>, ApiError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     tokio::spawn(async move {

@@ -37,7 +37,7 @@ pub(crate) async fn follow(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
     let span = span(&request, &route.unwrap_or_default());
     let response = next.run(request).instrument(span.clone()).await;
-    answered(&span, response.status());
+    record_status(&span, response.status());
     response
 }
 
@@ -51,14 +51,15 @@ fn span(request: &Request, route: &str) -> Span {
         http.response.status_code = tracing::field::Empty,
         url.path = request.uri().path(),
     );
-    let parent = get_text_map_propagator(|propagator| propagator.extract(&Asked(request.headers())));
+    let parent =
+        get_text_map_propagator(|propagator| propagator.extract(&TraceHeaderExtractor(request.headers())));
     // Fails if no trace collector is configured; then the span needs no parent.
     let _ = span.set_parent(parent);
     span
 }
 
 /// Records the status of the response.
-pub(crate) fn answered(span: &Span, status: StatusCode) {
+pub(crate) fn record_status(span: &Span, status: StatusCode) {
     // The OpenTelemetry layer sends unsigned integers as strings.
     span.record("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
@@ -67,14 +68,16 @@ pub(crate) fn answered(span: &Span, status: StatusCode) {
 }
 
 /// Adds the current trace context to the headers of a forwarded request.
-pub(crate) fn pass_on(headers: &mut HeaderMap) {
+pub(crate) fn inject_context(headers: &mut HeaderMap) {
     let context = Span::current().context();
-    get_text_map_propagator(|propagator| propagator.inject_context(&context, &mut Passed(headers)));
+    get_text_map_propagator(|propagator| {
+        propagator.inject_context(&context, &mut TraceHeaderInjector(headers));
+    });
 }
 
-struct Asked<'a>(&'a HeaderMap);
+struct TraceHeaderExtractor<'a>(&'a HeaderMap);
 
-impl Extractor for Asked<'_> {
+impl Extractor for TraceHeaderExtractor<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.to_str().ok()
     }
@@ -84,9 +87,9 @@ impl Extractor for Asked<'_> {
     }
 }
 
-struct Passed<'a>(&'a mut HeaderMap);
+struct TraceHeaderInjector<'a>(&'a mut HeaderMap);
 
-impl Injector for Passed<'_> {
+impl Injector for TraceHeaderInjector<'_> {
     fn set(&mut self, key: &str, value: String) {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
             self.0.insert(name, value);

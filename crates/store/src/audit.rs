@@ -17,20 +17,20 @@ use thiserror::Error;
 #[derive(Debug)]
 pub struct AuditTrail {
     path: PathBuf,
-    files: Mutex<Files>,
+    files: Mutex<AuditFiles>,
 }
 
 #[derive(Debug)]
-struct Files {
+struct AuditFiles {
     trail: File,
     head: File,
     /// Length of the trail at the last access, and its last line.
-    known: Option<(u64, Head)>,
+    known: Option<(u64, AuditHead)>,
 }
 
 /// Number and hash of the last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
+struct AuditHead {
     number: u64,
     hash: String,
 }
@@ -67,7 +67,7 @@ impl AuditTrail {
             .write(true)
             .open(head_of(path))
             .map_err(failed)?;
-        Ok(Self { path: path.to_owned(), files: Mutex::new(Files { trail, head, known: None }) })
+        Ok(Self { path: path.to_owned(), files: Mutex::new(AuditFiles { trail, head, known: None }) })
     }
 
     /// Appends a line: the fields of an object, its number, and the hashes. Several processes may append
@@ -83,7 +83,7 @@ impl AuditTrail {
     }
 }
 
-impl Files {
+impl AuditFiles {
     fn add(&mut self, fields: &str) -> io::Result<()> {
         let length = self.trail.metadata()?.len();
         let last = match self.known.take() {
@@ -102,7 +102,7 @@ impl Files {
         let before = if is_torn { "\n" } else { "" };
         let line = format!("{before}{body}{HASH}{hash}{END}\n");
         self.trail.write_all(line.as_bytes())?;
-        let head = Head { number, hash };
+        let head = AuditHead { number, hash };
         let mut said = serde_json::to_vec(&head)?;
         said.push(b'\n');
         self.head.write_all_at(&said, 0)?;
@@ -112,14 +112,14 @@ impl Files {
     }
 }
 
-impl Files {
+impl AuditFiles {
     /// Reads the last line. Its number is at least that of the head file, so that truncated lines leave a gap in the
     /// numbers.
-    fn last(&self, length: u64) -> io::Result<Head> {
+    fn last(&self, length: u64) -> io::Result<AuditHead> {
         let mut last = last_line(&self.trail, length)?;
         let mut said = vec![0; 256];
         let read = self.head.read_at(&mut said, 0)?;
-        let noted = serde_json::from_slice::<Head>(said.get(..read).unwrap_or_default());
+        let noted = serde_json::from_slice::<AuditHead>(said.get(..read).unwrap_or_default());
         last.number = last.number.max(noted.map_or(0, |noted| noted.number));
         Ok(last)
     }
@@ -138,25 +138,25 @@ fn ends_line(trail: &File, length: u64) -> io::Result<bool> {
 }
 
 /// The last line of the chain. Without one, the whole file precedes the chain, and the first hash covers all of it.
-fn last_line(trail: &File, length: u64) -> io::Result<Head> {
+fn last_line(trail: &File, length: u64) -> io::Result<AuditHead> {
     let mut size = TAIL.min(length);
     loop {
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         trail.read_exact_at(&mut bytes, length - size)?;
         // The first piece may be the end of a longer line, which does not parse.
         let mut lines = bytes.split(|byte| *byte == b'\n').rev();
-        if let Some(line) = lines.find_map(Line::read) {
-            return Ok(Head { number: line.number, hash: line.hash });
+        if let Some(line) = lines.find_map(AuditLine::read) {
+            return Ok(AuditHead { number: line.number, hash: line.hash });
         }
         if size == length {
-            return Ok(Head { number: 0, hash: blake3::hash(&bytes).to_hex().to_string() });
+            return Ok(AuditHead { number: 0, hash: blake3::hash(&bytes).to_hex().to_string() });
         }
         size = (size * 4).min(length);
     }
 }
 
 /// A line of the chain with its own fields.
-struct Line {
+struct AuditLine {
     number: u64,
     previous: String,
     hash: String,
@@ -165,15 +165,15 @@ struct Line {
 }
 
 #[derive(Deserialize)]
-struct Linked {
+struct AuditChainLink {
     number: u64,
     previous: String,
 }
 
-impl Line {
+impl AuditLine {
     fn read(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
-        let linked: Linked = serde_json::from_str(text).ok()?;
+        let linked: AuditChainLink = serde_json::from_str(text).ok()?;
         let rest = text.strip_suffix(END)?;
         let hash = rest.get(rest.len().checked_sub(HASH_LENGTH)?..)?;
         let body = rest.strip_suffix(hash)?.strip_suffix(HASH)?;
@@ -184,20 +184,20 @@ impl Line {
 
 /// Result of verifying a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verified {
+pub struct AuditVerification {
     /// Number of lines in the chain.
     pub lines: u64,
     /// Number of lines before the start of the chain.
     pub before: u64,
     /// Problems, with the line number in the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AuditProblem>,
     /// Last hash, to be stored where writers of the trail have no access.
     pub last: Option<String>,
 }
 
 /// A problem of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct AuditProblem {
     /// Line number in the file, from 1.
     pub line: u64,
     /// Description of the problem.
@@ -205,7 +205,7 @@ pub struct Problem {
 }
 
 /// Reads a whole trail and verifies its chain.
-pub fn verify(path: &Path) -> Result<Verified, AuditError> {
+pub fn verify(path: &Path) -> Result<AuditVerification, AuditError> {
     let failed = |source| AuditError { path: path.to_owned(), action: "read", source };
     // The lock keeps other processes from appending between the reads of the trail and of the head file.
     let trail = File::open(path).map_err(failed)?;
@@ -216,17 +216,17 @@ pub fn verify(path: &Path) -> Result<Verified, AuditError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(failed(error)),
     };
-    Ok(Reading::of(&text, head))
+    Ok(AuditVerifier::of(&text, head))
 }
 
-struct Reading {
-    verified: Verified,
-    expected: Option<Head>,
+struct AuditVerifier {
+    verified: AuditVerification,
+    expected: Option<AuditHead>,
 }
 
-impl Reading {
-    fn of(text: &[u8], head: Option<Head>) -> Verified {
-        let verified = Verified { lines: 0, before: 0, problems: Vec::new(), last: None };
+impl AuditVerifier {
+    fn of(text: &[u8], head: Option<AuditHead>) -> AuditVerification {
+        let verified = AuditVerification { lines: 0, before: 0, problems: Vec::new(), last: None };
         let mut reading = Self { verified, expected: None };
         let mut start = 0;
         for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -238,7 +238,7 @@ impl Reading {
     }
 
     fn line(&mut self, at: u64, text: &[u8], before: &[u8]) {
-        let Some(line) = Line::read(text) else {
+        let Some(line) = AuditLine::read(text) else {
             match self.expected {
                 None => self.verified.before += 1,
                 Some(_) => self.wrong(at, "not a valid audit line".to_owned()),
@@ -251,7 +251,7 @@ impl Reading {
         let expected = self
             .expected
             .clone()
-            .unwrap_or_else(|| Head { number: 0, hash: blake3::hash(before).to_hex().to_string() });
+            .unwrap_or_else(|| AuditHead { number: 0, hash: blake3::hash(before).to_hex().to_string() });
         if line.previous != expected.hash || line.number != expected.number + 1 {
             let what = match line.number.checked_sub(expected.number + 1) {
                 Some(0) => "the preceding lines were changed".to_owned(),
@@ -261,14 +261,14 @@ impl Reading {
             self.wrong(at, what);
         }
         self.verified.lines += 1;
-        self.expected = Some(Head { number: line.number, hash: line.hash });
+        self.expected = Some(AuditHead { number: line.number, hash: line.hash });
     }
 
     fn wrong(&mut self, line: u64, what: String) {
-        self.verified.problems.push(Problem { line, what });
+        self.verified.problems.push(AuditProblem { line, what });
     }
 
-    fn end(mut self, head: Option<Head>) -> Verified {
+    fn end(mut self, head: Option<AuditHead>) -> AuditVerification {
         let at = self.verified.before + self.verified.lines;
         let last = self.expected.take();
         match (&last, head) {

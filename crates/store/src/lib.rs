@@ -4,6 +4,7 @@
 
 pub mod audit;
 mod calls;
+mod database;
 #[expect(unreachable_pub, reason = "SeaORM derives public items for them")]
 mod entities;
 mod error;
@@ -13,21 +14,20 @@ mod memories;
 mod memories_tests;
 mod metrics;
 mod migrations;
-mod open;
 mod patches;
 mod runs;
 #[cfg(test)]
 mod store_tests;
-mod synergy;
+mod synergy_history;
 mod workflows;
 
 pub use calls::{CallFilter, CallRecord, CellCount};
+pub use database::Store;
 pub use error::StoreError;
 pub use events::EventRecord;
 pub use memories::{MemoryFilter, MemoryRecord, NewMemory};
 pub use metrics::MetricRecord;
-pub use open::Store;
 pub use patches::{PatchRecord, PatchState};
-pub use runs::{Run, RunState};
-pub use synergy::{SynergyHistory, SynergyRecord};
-pub use workflows::Workflow;
+pub use runs::{RunRecord, RunState};
+pub use synergy_history::{SynergyHistory, SynergyRecord};
+pub use workflows::WorkflowRecord;

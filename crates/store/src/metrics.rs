@@ -61,7 +61,7 @@ impl Store {
     }
 
     /// All values of a metric, of every module and the repository, in order.
-    pub async fn metric_everywhere(&self, name: &str) -> Result<Vec<MetricRecord>, StoreError> {
+    pub async fn metric_of_all_modules(&self, name: &str) -> Result<Vec<MetricRecord>, StoreError> {
         let rows = metric::Entity::find()
             .filter(metric::Column::Name.eq(name))
             .order_by_asc(metric::Column::Id)

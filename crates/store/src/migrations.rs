@@ -1,12 +1,12 @@
 //! Schema migrations, in order.
 //!
-//! SeaORM's own migration crate enables every default feature of the ORM, which is much more to compile.
+//! `SeaORM`'s own migration crate enables every default feature of the ORM, which is much more to compile.
 
 use sea_orm::sea_query::{ColumnDef, Index, IndexCreateStatement, Table, TableCreateStatement};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, Statement, TransactionTrait};
 
 /// One migration.
-struct Migration {
+struct SchemaMigration {
     name: &'static str,
     tables: fn() -> Vec<TableCreateStatement>,
     indices: fn() -> Vec<IndexCreateStatement>,
@@ -14,11 +14,11 @@ struct Migration {
     statements: &'static [&'static str],
 }
 
-const MIGRATIONS: [Migration; 4] = [
-    Migration { name: "0001_runs", tables: first_tables, indices: first_indices, statements: &[] },
-    Migration { name: "0002_metrics", tables: metric_tables, indices: metric_indices, statements: &[] },
-    Migration { name: "0003_patches", tables: patch_tables, indices: patch_indices, statements: &[] },
-    Migration {
+const MIGRATIONS: [SchemaMigration; 4] = [
+    SchemaMigration { name: "0001_runs", tables: first_tables, indices: first_indices, statements: &[] },
+    SchemaMigration { name: "0002_metrics", tables: metric_tables, indices: metric_indices, statements: &[] },
+    SchemaMigration { name: "0003_patches", tables: patch_tables, indices: patch_indices, statements: &[] },
+    SchemaMigration {
         name: "0004_memories",
         tables: memory_tables,
         indices: memory_indices,

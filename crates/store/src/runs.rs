@@ -37,7 +37,7 @@ impl RunState {
 
 /// A stored run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Run {
+pub struct RunRecord {
     /// Id of the run.
     pub id: RunId,
     /// Path of the repository.
@@ -60,7 +60,7 @@ pub struct Run {
 
 impl Store {
     /// Stores a new run.
-    pub async fn begin_run(&self, run: &Run) -> Result<(), StoreError> {
+    pub async fn begin_run(&self, run: &RunRecord) -> Result<(), StoreError> {
         let row = run::ActiveModel {
             id: Set(run.id.to_string()),
             repository: Set(run.repository.clone()),
@@ -111,21 +111,21 @@ impl Store {
     }
 
     /// Reads a run.
-    pub async fn run(&self, id: &RunId) -> Result<Run, StoreError> {
+    pub async fn run(&self, id: &RunId) -> Result<RunRecord, StoreError> {
         let row = run::Entity::find_by_id(id.to_string()).one(self.connection()).await;
         let row = row.map_err(StoreError::query("read a run"))?;
         of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
     }
 
     /// Reads a run without its report, which can have megabytes.
-    pub async fn run_without_report(&self, id: &RunId) -> Result<Run, StoreError> {
+    pub async fn run_without_report(&self, id: &RunId) -> Result<RunRecord, StoreError> {
         let found = without_report().filter(run::Column::Id.eq(id.to_string())).one(self.connection());
         let row = found.await.map_err(StoreError::query("read a run"))?;
         of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
     }
 
     /// The latest runs, newest first, without their reports.
-    pub async fn runs(&self, limit: u64) -> Result<Vec<Run>, StoreError> {
+    pub async fn runs(&self, limit: u64) -> Result<Vec<RunRecord>, StoreError> {
         let rows = without_report().order_by_desc(run::Column::Id).limit(limit).all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read the runs"))?;
         rows.iter().map(of_row).collect()
@@ -148,11 +148,11 @@ fn without_report() -> sea_orm::Select<run::Entity> {
     find.column_as(Expr::value(None::<String>), run::Column::Report)
 }
 
-fn of_row(row: &run::Model) -> Result<Run, StoreError> {
+fn of_row(row: &run::Model) -> Result<RunRecord, StoreError> {
     let wrong = |reason: String| StoreError::Content { what: format!("run {}", row.id), reason };
     let state = RunState::ALL.into_iter().find(|state| state.name() == row.state);
     let json = |text: &str| serde_json::from_str(text).map_err(|error| wrong(error.to_string()));
-    Ok(Run {
+    Ok(RunRecord {
         id: row.id.parse().map_err(|error: menace_model::ids::IdError| wrong(error.to_string()))?,
         repository: row.repository.clone(),
         state: state.ok_or_else(|| wrong(format!("unknown state {:?}", row.state)))?,

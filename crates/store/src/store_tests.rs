@@ -7,7 +7,7 @@ use menace_model::calls::OutcomeKind;
 use menace_model::ids::RunId;
 use serde_json::json;
 
-use crate::{CallFilter, CallRecord, MetricRecord, Run, RunState, Store, StoreError};
+use crate::{CallFilter, CallRecord, MetricRecord, RunRecord, RunState, Store, StoreError};
 
 const ADDRESS: &str = "sqlite:///menace.db";
 
@@ -15,8 +15,8 @@ async fn open(directory: &Path) -> Store {
     Store::open(ADDRESS, directory).await.unwrap()
 }
 
-fn run(number: u64) -> Run {
-    Run {
+fn run(number: u64) -> RunRecord {
+    RunRecord {
         id: RunId::new(1_000_000 + number, 0),
         repository: "/shop".into(),
         state: RunState::Running,

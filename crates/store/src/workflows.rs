@@ -9,7 +9,7 @@ use crate::{Store, StoreError};
 
 /// A stored workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Workflow {
+pub struct WorkflowRecord {
     /// Number of the workflow.
     pub id: i64,
     /// Name of the workflow.
@@ -39,13 +39,13 @@ impl Store {
     }
 
     /// All workflows, in order of their numbers.
-    pub async fn workflows(&self) -> Result<Vec<Workflow>, StoreError> {
+    pub async fn workflows(&self) -> Result<Vec<WorkflowRecord>, StoreError> {
         let rows = workflow::Entity::find().order_by_asc(workflow::Column::Id).all(self.connection());
         rows.await.map_err(StoreError::query("read workflows"))?.into_iter().map(of_row).collect()
     }
 
     /// Finds a workflow by its number or name.
-    pub async fn workflow(&self, name: &str) -> Result<Workflow, StoreError> {
+    pub async fn workflow(&self, name: &str) -> Result<WorkflowRecord, StoreError> {
         let query = match name.parse::<i64>() {
             Ok(id) => workflow::Entity::find_by_id(id),
             Err(_) => workflow::Entity::find().filter(workflow::Column::Name.eq(name)),
@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Removes a workflow and returns it.
-    pub async fn remove_workflow(&self, name: &str) -> Result<Workflow, StoreError> {
+    pub async fn remove_workflow(&self, name: &str) -> Result<WorkflowRecord, StoreError> {
         let found = self.workflow(name).await?;
         let deleted = workflow::Entity::delete_by_id(found.id).exec(self.connection()).await;
         deleted.map_err(StoreError::query("remove a workflow"))?;
@@ -63,10 +63,10 @@ impl Store {
     }
 }
 
-fn of_row(row: workflow::Model) -> Result<Workflow, StoreError> {
+fn of_row(row: workflow::Model) -> Result<WorkflowRecord, StoreError> {
     let steps = serde_json::from_str(&row.steps).map_err(|error| StoreError::Content {
         what: format!("workflow {}", row.name),
         reason: error.to_string(),
     })?;
-    Ok(Workflow { id: row.id, name: row.name, steps, added_ms: row.added_ms })
+    Ok(WorkflowRecord { id: row.id, name: row.name, steps, added_ms: row.added_ms })
 }

@@ -2,7 +2,7 @@
 
 /// Value of a successful call and prices of resources, all in one currency.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prices {
+pub struct ResourcePrices {
     /// Value of a successful call.
     pub value_per_call: f64,
     /// Price of one core for one second.
@@ -13,7 +13,7 @@ pub struct Prices {
 
 /// Number and resource usage of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Taken {
+pub struct CallResourceUsage {
     /// Calls that count.
     pub calls: usize,
     /// Successful calls.
@@ -24,10 +24,10 @@ pub struct Taken {
     pub gb_seconds: f64,
 }
 
-impl Prices {
+impl ResourcePrices {
     /// (earned value − cost) / possible value: 1 when every call succeeds at no cost, negative when calls cost more than
     /// their value. `None` without calls, or when the value of a call is 0.
-    pub fn profitability(&self, taken: &Taken) -> Option<f64> {
+    pub fn profitability(&self, taken: &CallResourceUsage) -> Option<f64> {
         let possible = taken.calls as f64 * self.value_per_call;
         if possible <= 0.0 {
             return None;
@@ -42,21 +42,35 @@ impl Prices {
 mod tests {
     use super::*;
 
-    const PRICES: Prices = Prices { value_per_call: 2.0, per_cpu_second: 1.0, per_gb_second: 0.5 };
+    const PRICES: ResourcePrices =
+        ResourcePrices { value_per_call: 2.0, per_cpu_second: 1.0, per_gb_second: 0.5 };
 
     #[test]
     fn failures_and_costs_lower_profitability() {
-        let free = Taken { calls: 4, ended_well: 4, ..Taken::default() };
+        let free = CallResourceUsage { calls: 4, ended_well: 4, ..CallResourceUsage::default() };
         assert_eq!(PRICES.profitability(&free), Some(1.0));
-        assert_eq!(PRICES.profitability(&Taken { ended_well: 2, ..free }), Some(0.5));
-        assert_eq!(PRICES.profitability(&Taken { cpu_seconds: 2.0, gb_seconds: 4.0, ..free }), Some(0.5));
-        assert_eq!(PRICES.profitability(&Taken { ended_well: 0, cpu_seconds: 8.0, ..free }), Some(-1.0));
+        assert_eq!(PRICES.profitability(&CallResourceUsage { ended_well: 2, ..free }), Some(0.5));
+        assert_eq!(
+            PRICES.profitability(&CallResourceUsage { cpu_seconds: 2.0, gb_seconds: 4.0, ..free }),
+            Some(0.5)
+        );
+        assert_eq!(
+            PRICES.profitability(&CallResourceUsage { ended_well: 0, cpu_seconds: 8.0, ..free }),
+            Some(-1.0)
+        );
     }
 
     #[test]
     fn profitability_without_calls_is_unknown() {
-        assert_eq!(PRICES.profitability(&Taken::default()), None);
-        let worthless = Prices { value_per_call: 0.0, ..PRICES };
-        assert_eq!(worthless.profitability(&Taken { calls: 1, ended_well: 1, ..Taken::default() }), None);
+        assert_eq!(PRICES.profitability(&CallResourceUsage::default()), None);
+        let worthless = ResourcePrices { value_per_call: 0.0, ..PRICES };
+        assert_eq!(
+            worthless.profitability(&CallResourceUsage {
+                calls: 1,
+                ended_well: 1,
+                ..CallResourceUsage::default()
+            }),
+            None
+        );
     }
 }

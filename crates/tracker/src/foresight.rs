@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::{mean, slope, standard_deviation};
 
 /// Metrics of one cycle of a workflow: `roi`, `resilience`, `latency_spike_roi`, …
-pub type CycleMetrics = BTreeMap<String, f64>;
+pub type WorkflowCycleMetrics = BTreeMap<String, f64>;
 
 /// The last cycles of all workflows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Foresight {
+pub struct WorkflowForesight {
     /// Number of cycles kept per workflow.
     pub window: usize,
     /// Volatility above which a workflow counts as volatile.
     pub volatility_threshold: f64,
     /// Cycles by workflow, the latest last.
-    pub history: BTreeMap<String, VecDeque<CycleMetrics>>,
+    pub history: BTreeMap<String, VecDeque<WorkflowCycleMetrics>>,
     /// ROI per cycle by profile: `foresight_templates.yaml`.
     #[serde(default)]
     pub templates: BTreeMap<String, Vec<f64>>,
@@ -28,7 +28,7 @@ pub struct Foresight {
 
 /// Trend of a workflow's ROI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Risk {
+pub enum TrendRisk {
     /// It neither falls nor varies.
     Stable,
     /// It falls slowly.
@@ -43,9 +43,9 @@ pub enum Risk {
 
 /// Forecast of a workflow's ROI.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outlook {
+pub struct WorkflowForecast {
     /// Its trend.
-    pub risk: Risk,
+    pub risk: TrendRisk,
     /// Change of ROI per cycle.
     pub slope: f64,
     /// Standard deviation around the trend line.
@@ -65,7 +65,7 @@ const BRITTLE: f64 = 0.5;
 /// Minimum number of cycles for a trend without a template.
 const FEWEST: usize = 3;
 
-impl Foresight {
+impl WorkflowForesight {
     /// An empty history.
     pub fn new(window: usize, volatility_threshold: f64) -> Self {
         let window = window.max(FEWEST);
@@ -79,7 +79,7 @@ impl Foresight {
     }
 
     /// Records a cycle. Values that are not finite are dropped.
-    pub fn record(&mut self, workflow: &str, mut metrics: CycleMetrics) {
+    pub fn record(&mut self, workflow: &str, mut metrics: WorkflowCycleMetrics) {
         metrics.retain(|_, value| value.is_finite());
         let cycles = self.history.entry(workflow.to_owned()).or_default();
         cycles.push_back(metrics);
@@ -90,13 +90,14 @@ impl Foresight {
 
     /// Whether a workflow is stable by its own cycles. False while there are too few of them.
     pub fn is_stable(&self, workflow: &str) -> bool {
-        self.outlook(workflow).is_some_and(|outlook| outlook.risk == Risk::Stable && outlook.cycles >= FEWEST)
+        self.forecast(workflow)
+            .is_some_and(|outlook| outlook.risk == TrendRisk::Stable && outlook.cycles >= FEWEST)
     }
 
     /// Forecast of a workflow; `None` if there is neither a history nor a template.
-    pub fn outlook(&self, workflow: &str) -> Option<Outlook> {
+    pub fn forecast(&self, workflow: &str) -> Option<WorkflowForecast> {
         let own = self.series(workflow, "roi");
-        let (series, from_template) = self.filled_up(workflow, &own);
+        let (series, from_template) = self.extended_by_template(workflow, &own);
         let (by, _) = slope(&series, 0.9)?;
         let level = *series.last()?;
         let middle = (series.len() - 1) as f64 / 2.0;
@@ -108,14 +109,22 @@ impl Foresight {
         // A fall smaller than the volatility does not count.
         let is_falling = by < 0.0 && -by * series.len() as f64 > volatility;
         let risk = match collapse_in {
-            Some(cycles) if is_falling && cycles <= self.window as f64 => Risk::ImmediateCollapse,
-            Some(0.0) => Risk::ImmediateCollapse,
-            _ if volatility > self.volatility_threshold => Risk::Volatile,
-            _ if is_falling && -by > self.volatility_threshold / self.window as f64 => Risk::SlowDecay,
-            _ => Risk::Stable,
+            Some(cycles) if is_falling && cycles <= self.window as f64 => TrendRisk::ImmediateCollapse,
+            Some(0.0) => TrendRisk::ImmediateCollapse,
+            _ if volatility > self.volatility_threshold => TrendRisk::Volatile,
+            _ if is_falling && -by > self.volatility_threshold / self.window as f64 => TrendRisk::SlowDecay,
+            _ => TrendRisk::Stable,
         };
         let brittle = self.is_brittle(workflow);
-        Some(Outlook { risk, slope: by, volatility, collapse_in, brittle, cycles: own.len(), from_template })
+        Some(WorkflowForecast {
+            risk,
+            slope: by,
+            volatility,
+            collapse_in,
+            brittle,
+            cycles: own.len(),
+            from_template,
+        })
     }
 
     /// One metric of a workflow, cycle by cycle.
@@ -125,7 +134,7 @@ impl Foresight {
     }
 
     /// While there are too few cycles, the series is continued by the template, shifted to the workflow's last value.
-    fn filled_up(&self, workflow: &str, own: &[f64]) -> (Vec<f64>, bool) {
+    fn extended_by_template(&self, workflow: &str, own: &[f64]) -> (Vec<f64>, bool) {
         let template = self.profiles.get(workflow).and_then(|profile| self.templates.get(profile));
         let (Some(template), true) = (template, own.len() < FEWEST) else { return (own.to_vec(), false) };
         let moved = match (own.last(), template.get(own.len().saturating_sub(1))) {
@@ -150,49 +159,52 @@ impl Foresight {
 mod tests {
     use super::*;
 
-    fn after(values: &[f64]) -> Option<Outlook> {
-        let mut foresight = Foresight::new(10, 0.2);
+    fn after(values: &[f64]) -> Option<WorkflowForecast> {
+        let mut foresight = WorkflowForesight::new(10, 0.2);
         for value in values {
             foresight.record("w", [("roi".to_owned(), *value)].into());
         }
-        foresight.outlook("w")
+        foresight.forecast("w")
     }
 
     #[test]
     fn risks_are_told_apart() {
         let risk = |values: &[f64]| after(values).unwrap().risk;
-        assert_eq!(risk(&[0.8, 0.81, 0.79, 0.8, 0.8]), Risk::Stable);
-        assert_eq!(risk(&[0.9, 0.85, 0.8, 0.75, 0.7]), Risk::SlowDecay);
-        assert_eq!(risk(&[0.9, 0.1, 0.9, 0.1, 0.9, 0.2]), Risk::Volatile);
-        assert_eq!(risk(&[0.9, 0.7, 0.5, 0.3]), Risk::ImmediateCollapse);
-        assert_eq!(risk(&[0.0, 0.0, 0.0]), Risk::ImmediateCollapse);
-        assert_eq!(risk(&[0.5, 0.6, 0.7, 0.8]), Risk::Stable);
+        assert_eq!(risk(&[0.8, 0.81, 0.79, 0.8, 0.8]), TrendRisk::Stable);
+        assert_eq!(risk(&[0.9, 0.85, 0.8, 0.75, 0.7]), TrendRisk::SlowDecay);
+        assert_eq!(risk(&[0.9, 0.1, 0.9, 0.1, 0.9, 0.2]), TrendRisk::Volatile);
+        assert_eq!(risk(&[0.9, 0.7, 0.5, 0.3]), TrendRisk::ImmediateCollapse);
+        assert_eq!(risk(&[0.0, 0.0, 0.0]), TrendRisk::ImmediateCollapse);
+        assert_eq!(risk(&[0.5, 0.6, 0.7, 0.8]), TrendRisk::Stable);
         assert!(after(&[]).is_none() && after(&[0.5, 0.5]).is_none());
     }
 
     #[test]
     fn templates_are_used_until_there_is_a_history() {
-        let mut foresight = Foresight::new(5, 0.1);
+        let mut foresight = WorkflowForesight::new(5, 0.1);
         foresight.templates.insert("checkout".into(), vec![0.9, 0.6, 0.3, 0.1]);
         foresight.profiles.insert("w".into(), "checkout".into());
-        let cold = foresight.outlook("w").unwrap();
-        assert!(cold.from_template && cold.cycles == 0 && cold.risk == Risk::ImmediateCollapse, "{cold:?}");
+        let cold = foresight.forecast("w").unwrap();
+        assert!(
+            cold.from_template && cold.cycles == 0 && cold.risk == TrendRisk::ImmediateCollapse,
+            "{cold:?}"
+        );
         assert!(!foresight.is_stable("w"));
         for _ in 0..7 {
             foresight.record("w", [("roi".to_owned(), 0.5), ("bad".to_owned(), f64::NAN)].into());
         }
-        let warm = foresight.outlook("w").unwrap();
+        let warm = foresight.forecast("w").unwrap();
         assert!(!warm.from_template && warm.cycles == 5 && foresight.is_stable("w"), "{warm:?}");
         assert!(foresight.series("w", "bad").is_empty());
     }
 
     #[test]
     fn a_large_loss_under_the_mildest_fault_is_brittle() {
-        let mut foresight = Foresight::new(5, 0.1);
+        let mut foresight = WorkflowForesight::new(5, 0.1);
         for _ in 0..3 {
             let cycle = [("roi", 0.8), ("normal_roi", 0.8), ("high_latency_roi", 0.1)];
             foresight.record("w", cycle.map(|(name, value)| (name.to_owned(), value)).into());
         }
-        assert!(foresight.outlook("w").unwrap().brittle);
+        assert!(foresight.forecast("w").unwrap().brittle);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::economics::{Prices, Taken};
+use crate::economics::{CallResourceUsage, ResourcePrices};
 use crate::statistics::{mean, median};
 
 /// Measurements of a cell: one section under one scenario.
@@ -71,7 +71,7 @@ pub struct ObservedRecovery {
 
 /// Static metrics of the code.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Code {
+pub struct StaticCodeMetrics {
     /// Between 0 and 1.
     pub maintainability: Option<f64>,
     /// Between 0 and 1.
@@ -86,23 +86,23 @@ pub struct Code {
 
 /// Prices and power of calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Economy {
+pub struct CallEconomics {
     /// Prices.
-    pub prices: Prices,
+    pub prices: ResourcePrices,
     /// Power of one busy core in watts: measured, or from the settings.
     pub watts: f64,
 }
 
 /// Metrics, and the reasons for missing ones.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Measurement {
+pub struct MeasuredMetrics {
     /// Measured metrics.
     pub metrics: BTreeMap<&'static str, f64>,
     /// Metrics that could not be measured, each with the reason.
     pub unavailable: BTreeMap<&'static str, &'static str>,
 }
 
-impl Measurement {
+impl MeasuredMetrics {
     fn note(&mut self, name: &'static str, value: Option<f64>, reason: &'static str) {
         match value.filter(|value| value.is_finite()) {
             Some(value) => drop(self.metrics.insert(name, value)),
@@ -123,11 +123,11 @@ const ADAPTED: f64 = 0.9;
 /// per section.
 pub fn measure(
     cells: &[&ObservedCell],
-    code: &Code,
-    economy: &Economy,
+    code: &StaticCodeMetrics,
+    economy: &CallEconomics,
     best_cpu_ms: &BTreeMap<String, f64>,
-) -> Measurement {
-    let mut found = Measurement::default();
+) -> MeasuredMetrics {
+    let mut found = MeasuredMetrics::default();
     let ordinary = robustness(cells.iter().filter(|cell| cell.is(CellKind::Ordinary)));
     let under_faults = by_scenario(cells);
     found.note("reliability", ordinary, "no baseline call counts");
@@ -146,7 +146,7 @@ pub fn measure(
         well as f64 / under_faults.len() as f64
     });
     found.note("adaptability", adapted, "no fault fired");
-    of_recovery(&mut found, cells);
+    add_recovery_metrics(&mut found, cells);
     let (offered, handled) =
         cells.iter().fold((0, 0), |sum, cell| (sum.0 + cell.shapes.0, sum.1 + cell.shapes.1));
     let flexibility = (offered > 0).then(|| handled as f64 / offered as f64);
@@ -156,7 +156,7 @@ pub fn measure(
     found.note("throughput", mean(&bursts), "no concurrent calls were made");
     let latencies: Vec<f64> = cells.iter().filter_map(|cell| cell.network_latency_ms).collect();
     found.note("network_latency", median(&latencies), "no call got a network response");
-    of_economy(&mut found, cells, economy);
+    add_economy_metrics(&mut found, cells, economy);
     found.note("shannon_entropy", code.entropy, "the file could not be read");
     found.note("maintainability", code.maintainability, "the file does not parse");
     found.note("code_quality", code.code_quality, "the file does not parse");
@@ -183,7 +183,7 @@ pub fn failures_of_100(cells: &[&ObservedCell]) -> f64 {
 
 /// Weighted mean of churn, poor maintainability and failures. Without a git history the weight of churn is spread over the
 /// others, as in a scan.
-fn risk_index(code: &Code, cells: &[&ObservedCell]) -> Option<f64> {
+fn risk_index(code: &StaticCodeMetrics, cells: &[&ObservedCell]) -> Option<f64> {
     let others = 0.4 * (1.0 - code.maintainability?) + 0.4 * (1.0 - robustness(cells.iter())?);
     Some(code.churn.map_or(others / 0.8, |churn| 0.2 * churn + others))
 }
@@ -198,7 +198,7 @@ fn by_scenario(cells: &[&ObservedCell]) -> BTreeMap<String, f64> {
     names.into_iter().filter_map(|name| Some((name.to_owned(), of(name)?))).collect()
 }
 
-fn of_recovery(found: &mut Measurement, cells: &[&ObservedCell]) {
+fn add_recovery_metrics(found: &mut MeasuredMetrics, cells: &[&ObservedCell]) {
     let windows: Vec<&ObservedRecovery> = cells.iter().filter_map(|cell| cell.recovery.as_ref()).collect();
     let times: Vec<f64> = windows.iter().filter_map(|window| window.seconds).collect();
     let reason = "no call was repeated across a fault and succeeded after it";
@@ -220,18 +220,19 @@ fn efficiency(cells: &[&ObservedCell], best_cpu_ms: &BTreeMap<String, f64>) -> O
     mean(&shares)
 }
 
-fn of_economy(found: &mut Measurement, cells: &[&ObservedCell], economy: &Economy) {
+fn add_economy_metrics(found: &mut MeasuredMetrics, cells: &[&ObservedCell], economy: &CallEconomics) {
     let sum = |value: fn(&ObservedCell) -> Option<f64>| -> Option<f64> {
         let counted = cells.iter().filter(|cell| cell.n > 0);
         counted.map(|cell| value(cell)).sum()
     };
     let cpu_seconds = sum(|cell| cell.cpu_seconds);
-    let taken = cpu_seconds.zip(sum(|cell| cell.gb_seconds)).map(|(cpu_seconds, gb_seconds)| Taken {
-        calls: cells.iter().map(|cell| cell.n).sum(),
-        ended_well: cells.iter().map(|cell| cell.ended_well).sum(),
-        cpu_seconds,
-        gb_seconds,
-    });
+    let taken =
+        cpu_seconds.zip(sum(|cell| cell.gb_seconds)).map(|(cpu_seconds, gb_seconds)| CallResourceUsage {
+            calls: cells.iter().map(|cell| cell.n).sum(),
+            ended_well: cells.iter().map(|cell| cell.ended_well).sum(),
+            cpu_seconds,
+            gb_seconds,
+        });
     let reason = "no call counts, or the usage of calls could not be measured";
     let has_calls = cells.iter().any(|cell| cell.n > 0);
     found.note(
@@ -256,8 +257,8 @@ fn safety_rating(cells: &[&ObservedCell]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const ECONOMY: Economy = Economy {
-        prices: Prices { value_per_call: 1.0, per_cpu_second: 0.1, per_gb_second: 0.0 },
+    const ECONOMY: CallEconomics = CallEconomics {
+        prices: ResourcePrices { value_per_call: 1.0, per_cpu_second: 0.1, per_gb_second: 0.0 },
         watts: 10.0,
     };
 
@@ -280,13 +281,13 @@ mod tests {
         }
     }
 
-    fn of(cells: &[ObservedCell]) -> Measurement {
+    fn of(cells: &[ObservedCell]) -> MeasuredMetrics {
         let best = BTreeMap::from([("m:f".to_owned(), 10.0)]);
-        measure(&cells.iter().collect::<Vec<_>>(), &Code::default(), &ECONOMY, &best)
+        measure(&cells.iter().collect::<Vec<_>>(), &StaticCodeMetrics::default(), &ECONOMY, &best)
     }
 
     #[track_caller]
-    fn is(found: &Measurement, name: &str, expected: f64) {
+    fn is(found: &MeasuredMetrics, name: &str, expected: f64) {
         let value = found.get(name).unwrap();
         assert!((value - expected).abs() < 1e-12, "{name} is {value}, not {expected}");
     }
@@ -314,7 +315,8 @@ mod tests {
     fn the_risk_index_uses_the_measured_terms() {
         let cells = [cell("normal", 10, 5)];
         let risk = |churn| {
-            let code = Code { maintainability: Some(0.5), churn, ..Code::default() };
+            let code =
+                StaticCodeMetrics { maintainability: Some(0.5), churn, ..StaticCodeMetrics::default() };
             measure(&cells.iter().collect::<Vec<_>>(), &code, &ECONOMY, &BTreeMap::new())
                 .get("risk_index")
                 .unwrap()

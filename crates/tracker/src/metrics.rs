@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Definition of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Metric {
+pub struct MetricDefinition {
     /// Its name.
     pub name: &'static str,
     /// Its unit; `None` for a share.
@@ -19,16 +19,16 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-const fn share(name: &'static str, help: &'static str) -> Metric {
-    Metric { name, unit: None, least: 0.0, most: 1.0, less_is_better: false, help }
+const fn share(name: &'static str, help: &'static str) -> MetricDefinition {
+    MetricDefinition { name, unit: None, least: 0.0, most: 1.0, less_is_better: false, help }
 }
 
-const fn measured(name: &'static str, unit: &'static str, help: &'static str) -> Metric {
-    Metric { name, unit: Some(unit), least: 0.0, most: f64::INFINITY, less_is_better: true, help }
+const fn measured(name: &'static str, unit: &'static str, help: &'static str) -> MetricDefinition {
+    MetricDefinition { name, unit: Some(unit), least: 0.0, most: f64::INFINITY, less_is_better: true, help }
 }
 
 /// All built-in metrics.
-pub const METRICS: [Metric; 22] = [
+pub const METRICS: [MetricDefinition; 22] = [
     share("reliability", "successful calls without faults"),
     share("resilience", "robustness under faults / robustness without faults"),
     measured("recovery_time", "s", "time from the end of a fault to the first successful call"),
@@ -36,7 +36,7 @@ pub const METRICS: [Metric; 22] = [
     share("adaptability", "scenarios with at least 0.9 of the robustness without faults"),
     share("flexibility", "kinds of input handled / offered"),
     share("efficiency", "best CPU time of a call so far / CPU time now"),
-    Metric {
+    MetricDefinition {
         less_is_better: false,
         ..measured("throughput", "calls/s", "successful calls under concurrency")
     },
@@ -47,20 +47,23 @@ pub const METRICS: [Metric; 22] = [
     share("code_quality", "1 / (1 + lint findings per 100 lines)"),
     share("security_score", "1 / (1 + weighted security findings per 100 lines)"),
     share("safety_rating", "hostile and misuse calls that succeeded without a denied operation"),
-    Metric {
+    MetricDefinition {
         less_is_better: true,
         ..share("risk_index", "weighted mean of churn, poor maintainability and failures")
     },
     measured("patch_complexity", "points", "complexity added by the last patch"),
-    Metric { less_is_better: false, ..measured("revenue", "money", "value of successful calls") },
-    Metric { least: f64::NEG_INFINITY, ..share("profitability", "(value − cost) / value") },
-    Metric { least: f64::NEG_INFINITY, ..share("projected_lucrativity", "forecast of profitability") },
+    MetricDefinition { less_is_better: false, ..measured("revenue", "money", "value of successful calls") },
+    MetricDefinition { least: f64::NEG_INFINITY, ..share("profitability", "(value − cost) / value") },
+    MetricDefinition {
+        least: f64::NEG_INFINITY,
+        ..share("projected_lucrativity", "forecast of profitability")
+    },
     measured("discrepancy_count", "", "inconsistencies between workflows, metrics, history and module map"),
     share("coverage", "lines reached by calls / executable lines"),
 ];
 
 /// The metric with this name.
-pub fn metric(name: &str) -> Option<&'static Metric> {
+pub fn metric(name: &str) -> Option<&'static MetricDefinition> {
     METRICS.iter().find(|metric| metric.name == name)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::truth::Ridge;
+use crate::truth::RidgeRegression;
 
 /// Kinds of synergy that have a weight.
 pub const WEIGHED: [&str; 7] =
@@ -29,7 +29,7 @@ impl Default for SynergyWeights {
 
 /// A training sample: the synergies of a cycle and the change of ROI.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
+pub struct SynergyTrainingSample {
     /// `synergy_…` without its prefix.
     pub synergy: BTreeMap<String, f64>,
     /// Change of ROI.
@@ -37,16 +37,16 @@ pub struct Sample {
 }
 
 /// A learner of weights.
-pub trait Learner {
+pub trait WeightLearner {
     /// Name of the learner.
     fn name(&self) -> &'static str;
     /// Learns new weights from all samples and the present weights; `None` if the samples are insufficient.
-    fn learn(&self, samples: &[Sample], before: &SynergyWeights) -> Option<SynergyWeights>;
+    fn learn(&self, samples: &[SynergyTrainingSample], before: &SynergyWeights) -> Option<SynergyWeights>;
 }
 
 /// Learns the change of ROI per kind of synergy by ridge regression.
 #[derive(Debug, Clone, Copy)]
-pub struct RegressionLearner {
+pub struct RegressionWeightLearner {
     /// Share of the distance to the learned weights that each training moves, 0…1.
     pub rate: f64,
 }
@@ -94,13 +94,13 @@ impl SynergyWeights {
     }
 }
 
-impl Learner for RegressionLearner {
+impl WeightLearner for RegressionWeightLearner {
     fn name(&self) -> &'static str {
         "regression"
     }
 
-    fn learn(&self, samples: &[Sample], before: &SynergyWeights) -> Option<SynergyWeights> {
-        let used: Vec<&Sample> = samples
+    fn learn(&self, samples: &[SynergyTrainingSample], before: &SynergyWeights) -> Option<SynergyWeights> {
+        let used: Vec<&SynergyTrainingSample> = samples
             .iter()
             .filter(|sample| {
                 sample.roi_delta.is_finite() && sample.synergy.values().all(|value| value.is_finite())
@@ -116,7 +116,7 @@ impl Learner for RegressionLearner {
             })
             .collect();
         let targets: Vec<f64> = used.iter().map(|sample| sample.roi_delta).collect();
-        let coefficients = Ridge::fit(&rows, &targets, 0.1)?.coefficients;
+        let coefficients = RidgeRegression::fit(&rows, &targets, 0.1)?.coefficients;
         // Harmful kinds get weight 0; the others share the initial total weight.
         let useful: Vec<f64> = coefficients.iter().map(|coefficient| coefficient.max(0.0)).collect();
         let total: f64 = useful.iter().sum();
@@ -136,7 +136,7 @@ impl Learner for RegressionLearner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numbers::Numbers;
+    use crate::random_numbers::RandomNumberStream;
 
     #[test]
     fn both_layouts_are_read_and_invalid_weights_are_rejected() {
@@ -150,16 +150,16 @@ mod tests {
 
     #[test]
     fn helpful_synergy_gets_a_higher_weight() {
-        let mut numbers = Numbers(2);
-        let samples: Vec<Sample> = (0..40)
+        let mut numbers = RandomNumberStream(2);
+        let samples: Vec<SynergyTrainingSample> = (0..40)
             .map(|_| {
                 let synergy: BTreeMap<String, f64> =
                     WEIGHED.map(|name| (name.to_owned(), numbers.normal())).into();
                 let roi_delta = 2.0 * synergy["resilience"] - synergy["efficiency"] + 0.1 * numbers.normal();
-                Sample { synergy, roi_delta }
+                SynergyTrainingSample { synergy, roi_delta }
             })
             .collect();
-        let learner = RegressionLearner { rate: 0.5 };
+        let learner = RegressionWeightLearner { rate: 0.5 };
         let weights = learner.learn(&samples, &SynergyWeights::default()).unwrap();
         assert!(weights.get("resilience") > 2.0 && weights.get("efficiency") < 0.6, "{weights:?}");
         assert_eq!(learner.learn(&samples[..3], &weights), None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use menace_model::sandbox::{Limits, SandboxSpec};
+use menace_model::sandbox::{SandboxLimits, SandboxSpec};
 use menace_sandbox::Backend;
 
 use crate::harness::{error, names, read, sandbox};
@@ -104,7 +104,7 @@ pub(crate) async fn a_broken_archive_is_an_error(backend: &dyn Backend) {
 }
 
 pub(crate) async fn an_archive_that_does_not_fit_is_an_error(backend: &dyn Backend) {
-    let limits = Limits { disk: Some(512 << 10), ..Limits::default() };
+    let limits = SandboxLimits { disk: Some(512 << 10), ..SandboxLimits::default() };
     let sandbox = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await.unwrap();
     let text =
         error(put(&*sandbox, "/workspace", &[("binary", ArchiveItem::File(binary()))]).await).to_string();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
+use menace_model::sandbox::{ExecRequest, SandboxLimits, SandboxSpec, SandboxUser};
 use menace_sandbox::{Backend, SandboxError};
 
 use crate::harness::{all, error, read, sandbox, sh, skip_unclaimed};
@@ -56,7 +56,7 @@ pub(crate) async fn arguments_arrive_unchanged(backend: &dyn Backend) {
 }
 
 pub(crate) async fn stdin_is_read_to_its_end(backend: &dyn Backend) {
-    let limits = Limits { output: 4 << 20, ..Limits::default() };
+    let limits = SandboxLimits { output: 4 << 20, ..SandboxLimits::default() };
     let sandbox = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await.unwrap();
     let text: String = (0..150_000).map(|number| format!("{number}\n")).collect();
     let request = ExecRequest { stdin: text.clone().into_bytes(), ..ExecRequest::new(["cat"]) };
@@ -129,7 +129,7 @@ pub(crate) async fn commands_run_as_the_given_user(backend: &dyn Backend) {
     if !backend.capabilities().any_user {
         return skip_unclaimed(backend, "another user");
     }
-    let spec = SandboxSpec { user: User { uid: 4242, gid: 4343 }, ..SandboxSpec::default() };
+    let spec = SandboxSpec { user: SandboxUser { uid: 4242, gid: 4343 }, ..SandboxSpec::default() };
     let other = backend.create(spec).await.unwrap();
     assert_eq!(read(&*other, "id -u; id -g; echo mine > file; cat file").await, "4242\n4343\nmine\n");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use menace_model::sandbox::{Limits, SandboxSpec};
+use menace_model::sandbox::{SandboxLimits, SandboxSpec};
 use menace_sandbox::{Backend, Sandbox};
 
 use crate::directory::HostDirectory;
@@ -11,7 +11,7 @@ use crate::harness::{read, sandbox, sh, skip_unclaimed};
 const MEBIBYTE: u64 = 1 << 20;
 
 async fn sandbox_of_four_mebibytes(backend: &dyn Backend) -> Arc<dyn Sandbox> {
-    let limits = Limits { disk: Some(4 * MEBIBYTE), ..Limits::default() };
+    let limits = SandboxLimits { disk: Some(4 * MEBIBYTE), ..SandboxLimits::default() };
     backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await.unwrap()
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn a_disk_with_freed_space_is_not_full(backend: &dyn Backend) {
 
 pub(crate) async fn host_files_do_not_count_against_the_disk_limit(backend: &dyn Backend) {
     let directory = HostDirectory::with(&[("large", &"x".repeat(6 << 20))]);
-    let limits = Limits { disk: Some(4 * MEBIBYTE), ..Limits::default() };
+    let limits = SandboxLimits { disk: Some(4 * MEBIBYTE), ..SandboxLimits::default() };
     let sandbox = backend.create(SandboxSpec { limits, ..directory.copied_on_write() }).await.unwrap();
     let outcome = sh(&*sandbox, "head -c 5 large; head -c 1048576 /dev/zero > small; rm large").await;
     assert_eq!((outcome.stdout.as_str(), outcome.exit_code, outcome.disk_full), ("xxxxx", Some(0), false));

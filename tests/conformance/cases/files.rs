@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use menace_model::sandbox::{Access, FileChanges, Mount, SandboxSpec, Workspace};
+use menace_model::sandbox::{FileChanges, HostMount, MountAccess, SandboxSpec, WorkspaceContent};
 use menace_sandbox::{Backend, SandboxError};
 
 use crate::directory::HostDirectory;
@@ -87,10 +87,10 @@ pub(crate) async fn changes_of_an_empty_workspace_are_listed(backend: &dyn Backe
 pub(crate) async fn mounts_are_read_and_not_written(backend: &dyn Backend) {
     let directory = HostDirectory::with(&[("file", "from the host\n")]);
     let before = directory.fingerprint();
-    let mount = |source: PathBuf, target: &str| Mount {
+    let mount = |source: PathBuf, target: &str| HostMount {
         source,
         target: PathBuf::from(target),
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
     };
     let mounts =
         vec![mount(directory.path(), "/data/deep"), mount(directory.path().join("file"), "/data/one")];
@@ -110,7 +110,7 @@ pub(crate) async fn mounts_are_read_and_not_written(backend: &dyn Backend) {
 
 pub(crate) async fn a_shared_workspace_is_written_where_that_is_possible(backend: &dyn Backend) {
     let directory = HostDirectory::with(&[("file", "before\n")]);
-    let workspace = Workspace::ReadWrite(directory.path());
+    let workspace = WorkspaceContent::ReadWrite(directory.path());
     let made = backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await;
     if !backend.capabilities().read_write {
         skip_unclaimed(backend, "writing to the host");
@@ -124,7 +124,11 @@ pub(crate) async fn a_shared_workspace_is_written_where_that_is_possible(backend
 
 pub(crate) async fn a_shared_mount_is_written_where_that_is_possible(backend: &dyn Backend) {
     let directory = HostDirectory::with(&[]);
-    let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access: Access::ReadWrite };
+    let mount = HostMount {
+        source: directory.path(),
+        target: PathBuf::from("/data"),
+        access: MountAccess::ReadWrite,
+    };
     let made = backend.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
     if !backend.capabilities().read_write {
         skip_unclaimed(backend, "writing to the host");

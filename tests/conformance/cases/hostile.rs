@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use menace_model::sandbox::{Access, Mount, SandboxSpec, Workspace};
+use menace_model::sandbox::{HostMount, MountAccess, SandboxSpec, WorkspaceContent};
 use menace_sandbox::Backend;
 
 use crate::directory::HostDirectory;
@@ -74,7 +74,7 @@ pub(crate) async fn no_program_on_the_host_runs_as_its_owner(backend: &dyn Backe
         return skip_unclaimed(backend, "writing to the host");
     }
     let directory = HostDirectory::with(&[("program", "")]);
-    let workspace = Workspace::ReadWrite(directory.path());
+    let workspace = WorkspaceContent::ReadWrite(directory.path());
     let sandbox = backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await.unwrap();
     for mode in ["4755", "2755", "u+s", "g+s"] {
         assert_ne!(sh(&*sandbox, &format!("chmod {mode} program")).await.exit_code, Some(0), "{mode}");
@@ -93,7 +93,7 @@ pub(crate) async fn mount_points_are_never_created_on_the_host(backend: &dyn Bac
     let source = HostDirectory::with(&[("file", "other\n")]);
     let behind_the_link = std::path::Path::new("/var").join(host.path().strip_prefix("/").unwrap());
     for (source, target) in [(source.path().join("file"), "file"), (source.path(), "directory")] {
-        let mount = Mount { source, target: behind_the_link.join(target), access: Access::ReadOnly };
+        let mount = HostMount { source, target: behind_the_link.join(target), access: MountAccess::ReadOnly };
         error(backend.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await);
     }
     assert_eq!(std::fs::read_to_string(host.path().join("file")).unwrap(), "precious");

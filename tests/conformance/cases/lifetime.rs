@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use menace_model::sandbox::ExecRequest;
-use menace_sandbox::{Backend, Event, Sandbox, SandboxError};
+use menace_sandbox::{Backend, ProcessEvent, Sandbox, SandboxError};
 
 use crate::harness::{PROMPT, all, error, read, read_at_least, sandbox, script};
 
@@ -75,9 +75,9 @@ pub(crate) async fn dropping_the_last_handle_destroys(backend: &dyn Backend) {
 }
 
 /// Asserts that the command was killed or its sandbox is gone, and that it did not complete.
-fn assert_ended(event: Result<Event, SandboxError>) {
+fn assert_ended(event: Result<ProcessEvent, SandboxError>) {
     match event {
-        Ok(Event::Exited(outcome)) => assert_eq!(outcome.exit_code, None, "{outcome:?}"),
+        Ok(ProcessEvent::Exited(outcome)) => assert_eq!(outcome.exit_code, None, "{outcome:?}"),
         Ok(other) => panic!("{other:?}"),
         Err(error) => assert!(matches!(error, SandboxError::Gone { .. }), "{error}"),
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use menace_model::sandbox::{Controller, ExecRequest, Usage};
+use menace_model::sandbox::{ExecRequest, ResourceController, ResourceUsage};
 use menace_sandbox::{Backend, Sandbox};
 
 use crate::harness::{PROMPT, finish, read, read_at_least, sandbox, script, skip_unclaimed};
 
-fn cpu_ms(usage: Usage) -> Option<f64> {
+fn cpu_ms(usage: ResourceUsage) -> Option<f64> {
     Some(usage.cpu_user_ms? + usage.cpu_system_ms?)
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn stats_count_processes(backend: &dyn Backend) {
 }
 
 pub(crate) async fn cpu_time_grows(backend: &dyn Backend) {
-    if !backend.capabilities().controllers.contains_key(&Controller::CpuAccounting) {
+    if !backend.capabilities().controllers.contains_key(&ResourceController::CpuAccounting) {
         return skip_unclaimed(backend, "counting CPU time");
     }
     let sandbox = sandbox(backend).await;

@@ -3,6 +3,7 @@
 pub(crate) mod archives;
 pub(crate) mod commands;
 pub(crate) mod disk;
+pub(crate) mod environment;
 pub(crate) mod escapes;
 pub(crate) mod faults;
 pub(crate) mod files;
@@ -12,9 +13,8 @@ pub(crate) mod measures;
 pub(crate) mod network;
 pub(crate) mod output;
 pub(crate) mod pausing;
-pub(crate) mod single;
+pub(crate) mod single_command;
 pub(crate) mod snapshots;
 pub(crate) mod specs;
 pub(crate) mod streams;
-pub(crate) mod surroundings;
 pub(crate) mod time;

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use menace_model::network::{Network, NetworkSpec, Verdict};
+use menace_model::network::{FlowDisposition, NetworkMode, NetworkSpec};
 use menace_model::sandbox::{ExecRequest, SandboxSpec};
 use menace_sandbox::{Backend, Sandbox, SandboxError};
 
@@ -39,13 +39,13 @@ async fn read_from_host(sandbox: &dyn Sandbox, port: u16) -> String {
 
 pub(crate) async fn rules_apply_and_can_change_while_a_sandbox_runs(backend: &dyn Backend) {
     if !backend.capabilities().network {
-        let network = Network::Managed(Box::default());
+        let network = NetworkMode::Managed(Box::default());
         let refused = backend.create(SandboxSpec { network, ..SandboxSpec::default() }).await;
         assert!(refused.is_err(), "an unclaimed network must be refused, not ignored");
         return skip_unclaimed(backend, "a network");
     }
     let port = greeter();
-    let network = Network::Managed(Box::default());
+    let network = NetworkMode::Managed(Box::default());
     let sandbox = backend.create(SandboxSpec { network, ..SandboxSpec::default() }).await.unwrap();
     assert_eq!(read_from_host(&*sandbox, port).await, "[Errno 111] Connection refused");
     sandbox.change_network(spec(&[format!("127.0.0.1:{port}")])).await.unwrap();
@@ -54,10 +54,10 @@ pub(crate) async fn rules_apply_and_can_change_while_a_sandbox_runs(backend: &dy
     assert_eq!(read_from_host(&*sandbox, port).await, "[Errno 111] Connection refused");
     let report = sandbox.network().await.unwrap();
     let connections = report.flows.iter().filter(|flow| flow.destination.ends_with(&format!(":{port}")));
-    let verdicts: Vec<Verdict> = connections.map(|flow| flow.verdict).collect();
+    let verdicts: Vec<FlowDisposition> = connections.map(|flow| flow.verdict).collect();
     // The name has an IPv4 and an IPv6 address, and a client that is refused at one tries the other.
-    let refused = [Verdict::Refused; 2];
-    assert_eq!(verdicts, [&refused[..], &[Verdict::Allowed], &refused].concat());
+    let refused = [FlowDisposition::Refused; 2];
+    assert_eq!(verdicts, [&refused[..], &[FlowDisposition::Allowed], &refused].concat());
 }
 
 pub(crate) async fn a_connection_that_is_no_longer_allowed_is_reset(backend: &dyn Backend) {
@@ -67,14 +67,14 @@ pub(crate) async fn a_connection_that_is_no_longer_allowed_is_reset(backend: &dy
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let allowed = spec(&[format!("127.0.0.1:{port}")]);
-    let network = Network::Managed(Box::new(allowed));
+    let network = NetworkMode::Managed(Box::new(allowed));
     let sandbox = backend.create(SandboxSpec { network, ..SandboxSpec::default() }).await.unwrap();
     let program = format!(
         "import socket\nconnection = socket.create_connection(('host.menace.internal', {port}))\n\
          print('there', flush=True)\ntry:\n    connection.recv(1)\nexcept OSError as error:\n    print(error)\n"
     );
     let mut process = sandbox.spawn(ExecRequest::new(["python3", "-c", &program])).await.unwrap();
-    let menace_sandbox::Event::Stdout(there) = process.next().await.unwrap() else {
+    let menace_sandbox::ProcessEvent::Stdout(there) = process.next().await.unwrap() else {
         panic!("the command printed nothing")
     };
     assert_eq!(there, b"there\n");
@@ -96,7 +96,7 @@ pub(crate) async fn an_invalid_network_is_refused(backend: &dyn Backend) {
     }
     let mut wrong = NetworkSpec::default();
     wrong.shape.out.loss = 1.5;
-    let network = Network::Managed(Box::new(wrong));
+    let network = NetworkMode::Managed(Box::new(wrong));
     let refused = backend.create(SandboxSpec { network, ..SandboxSpec::default() }).await.err();
     assert!(matches!(refused, Some(SandboxError::Refused { .. })), "{refused:?}");
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use menace_model::sandbox::{Limits, SandboxSpec};
+use menace_model::sandbox::{SandboxLimits, SandboxSpec};
 use menace_sandbox::{Backend, Sandbox};
 
 use crate::harness::{path_exists, sh};
 
 async fn sandbox_with_output_limit(backend: &dyn Backend, output: u64) -> Arc<dyn Sandbox> {
-    let limits = Limits { output, ..Limits::default() };
+    let limits = SandboxLimits { output, ..SandboxLimits::default() };
     backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await.unwrap()
 }
 

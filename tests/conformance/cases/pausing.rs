@@ -3,23 +3,23 @@
 use std::time::Duration;
 
 use menace_model::sandbox::ExecRequest;
-use menace_sandbox::{Backend, Event, Process, Sandbox};
+use menace_sandbox::{Backend, ProcessEvent, Sandbox, SandboxProcess};
 
 use crate::harness::{PROMPT, read_at_least, sandbox, skip_unclaimed};
 
 /// A command that counts prints thousands of lines in this time.
 const SILENCE: Duration = Duration::from_millis(300);
 
-async fn counter(sandbox: &dyn Sandbox) -> Box<dyn Process> {
+async fn counter(sandbox: &dyn Sandbox) -> Box<dyn SandboxProcess> {
     sandbox.spawn(ExecRequest::new(["seq", "1", "1000000000"])).await.unwrap()
 }
 
 /// Reads remaining output until the command is silent. A command that is not paused is never silent.
-async fn drain(process: &mut dyn Process) -> String {
+async fn drain(process: &mut dyn SandboxProcess) -> String {
     let mut printed = Vec::new();
     while let Ok(event) = tokio::time::timeout(SILENCE, process.next()).await {
         match event.unwrap() {
-            Event::Stdout(bytes) => printed.extend(bytes),
+            ProcessEvent::Stdout(bytes) => printed.extend(bytes),
             other => panic!("{other:?}"),
         }
         assert!(printed.len() < 4 << 20, "the command continues, far beyond what a pipe holds");

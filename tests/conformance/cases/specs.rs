@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use menace_model::sandbox::{Access, Controller, Limits, Mount, SandboxSpec, Workspace};
+use menace_model::sandbox::{
+    HostMount, MountAccess, ResourceController, SandboxLimits, SandboxSpec, WorkspaceContent,
+};
 use menace_sandbox::Backend;
 
 use crate::directory::HostDirectory;
 use crate::harness::{error, names, skip_unclaimed};
 
 fn mount(source: PathBuf, target: &str) -> SandboxSpec {
-    let mount = Mount { source, target: PathBuf::from(target), access: Access::ReadOnly };
+    let mount = HostMount { source, target: PathBuf::from(target), access: MountAccess::ReadOnly };
     SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }
 }
 
@@ -30,7 +32,9 @@ pub(crate) async fn a_missing_mount_source_is_refused(backend: &dyn Backend) {
 
 pub(crate) async fn a_missing_workspace_is_refused(backend: &dyn Backend) {
     let missing = HostDirectory::with(&[]).path().join("missing");
-    for workspace in [Workspace::CopyOnWrite(missing.clone()), Workspace::ReadWrite(missing.clone())] {
+    for workspace in
+        [WorkspaceContent::CopyOnWrite(missing.clone()), WorkspaceContent::ReadWrite(missing.clone())]
+    {
         names(backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await, &missing);
     }
 }
@@ -38,16 +42,16 @@ pub(crate) async fn a_missing_workspace_is_refused(backend: &dyn Backend) {
 pub(crate) async fn a_file_as_workspace_is_refused(backend: &dyn Backend) {
     let directory = HostDirectory::with(&[("file", "text")]);
     let file = directory.path().join("file");
-    let workspace = Workspace::CopyOnWrite(file.clone());
+    let workspace = WorkspaceContent::CopyOnWrite(file.clone());
     names(backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await, &file);
 }
 
 pub(crate) async fn an_unenforceable_limit_is_refused(backend: &dyn Backend) {
     let kept = backend.capabilities().controllers;
     for (controller, limits) in [
-        (Controller::Memory, Limits { memory: Some(64 << 20), ..Limits::default() }),
-        (Controller::Cpu, Limits { cpus: Some(0.5), ..Limits::default() }),
-        (Controller::Pids, Limits { pids: Some(32), ..Limits::default() }),
+        (ResourceController::Memory, SandboxLimits { memory: Some(64 << 20), ..SandboxLimits::default() }),
+        (ResourceController::Cpu, SandboxLimits { cpus: Some(0.5), ..SandboxLimits::default() }),
+        (ResourceController::Pids, SandboxLimits { pids: Some(32), ..SandboxLimits::default() }),
     ] {
         let made = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await;
         if kept.contains_key(&controller) {

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use menace_model::sandbox::ExecRequest;
-use menace_sandbox::{Backend, Event, SandboxError};
+use menace_sandbox::{Backend, ProcessEvent, SandboxError};
 use tokio::io::AsyncWriteExt;
 
 use crate::harness::{error, finish, path_exists, read, read_at_least, sandbox, script};
@@ -25,9 +25,9 @@ pub(crate) async fn spawn_keeps_the_streams_apart(backend: &dyn Backend) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let outcome = loop {
         match process.next().await.unwrap() {
-            Event::Stdout(bytes) => stdout.extend(bytes),
-            Event::Stderr(bytes) => stderr.extend(bytes),
-            Event::Exited(outcome) => break outcome,
+            ProcessEvent::Stdout(bytes) => stdout.extend(bytes),
+            ProcessEvent::Stderr(bytes) => stderr.extend(bytes),
+            ProcessEvent::Exited(outcome) => break outcome,
         }
     };
     assert_eq!((stdout.as_slice(), stderr.as_slice()), (&b"one\nthree\n"[..], &b"two\n"[..]));

@@ -1,11 +1,11 @@
 //! `menace sandbox run --net`: real programs on a network that is refused, forwarded, mocked and faulty.
 
+mod destinations;
 mod faults;
-mod mistakes;
+mod invalid_options;
 mod mocks;
 #[path = "../../security/name_server.rs"]
 mod name_server;
-mod reach;
 mod shaping;
 #[path = "../../security/two_hosts.rs"]
 mod two_hosts;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use menace_model::sandbox::{SandboxSpec, Workspace};
+use menace_model::sandbox::{SandboxSpec, WorkspaceContent};
 use menace_sandbox::Sandbox;
 use tar::{Builder, EntryType, Header};
 
@@ -51,7 +51,7 @@ async fn put(sandbox: &dyn Sandbox, items: &[RawArchiveEntry]) -> bool {
 
 /// Creates a sandbox that shares a part of the directory; a file beside that part is not shared.
 async fn shared(context: &CaseContext, directory: &HostDirectory) -> Arc<dyn Sandbox> {
-    let workspace = Workspace::ReadWrite(directory.path().join("shared"));
+    let workspace = WorkspaceContent::ReadWrite(directory.path().join("shared"));
     context.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use menace_model::sandbox::{Limits, SandboxSpec};
+use menace_model::sandbox::{SandboxLimits, SandboxSpec};
 use menace_sandbox::Sandbox;
 use rustix::fs::statvfs;
 
@@ -13,14 +13,14 @@ use crate::probe::attempts;
 const DISK: u64 = 4 << 20;
 
 async fn small(context: &CaseContext) -> Arc<dyn Sandbox> {
-    let limits = Limits { disk: Some(DISK), ..Limits::default() };
+    let limits = SandboxLimits { disk: Some(DISK), ..SandboxLimits::default() };
     context.create(SandboxSpec { limits, ..SandboxSpec::default() }).await
 }
 
 pub(crate) async fn a_disk_bomb_fills_only_its_own_disk(context: &CaseContext) {
     let directory = HostDirectory::with(&[("file", "text")]);
     let before = directory.fingerprint();
-    let limits = Limits { disk: Some(DISK), ..Limits::default() };
+    let limits = SandboxLimits { disk: Some(DISK), ..SandboxLimits::default() };
     let sandbox = context.create(SandboxSpec { limits, ..directory.copied_on_write() }).await;
     for place in ["/workspace", "/tmp", "/dev/shm"] {
         let outcome = sh(&*sandbox, &format!("head -c 64M /dev/zero > {place}/bomb")).await;

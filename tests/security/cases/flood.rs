@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use menace_model::sandbox::ExecRequest;
-use menace_sandbox::Event;
+use menace_sandbox::ProcessEvent;
 use menace_tests::menace_binary;
 
 use crate::harness::{CaseContext, PROMPT, is_alive, sh};
@@ -80,8 +80,8 @@ pub(crate) async fn a_flood_of_output_ends_with_the_timeout(context: &CaseContex
     let streamed = async {
         loop {
             match process.next().await.unwrap() {
-                Event::Stdout(chunk) | Event::Stderr(chunk) => bytes += chunk.len(),
-                Event::Exited(outcome) => return outcome,
+                ProcessEvent::Stdout(chunk) | ProcessEvent::Stderr(chunk) => bytes += chunk.len(),
+                ProcessEvent::Exited(outcome) => return outcome,
             }
         }
     };
@@ -90,7 +90,7 @@ pub(crate) async fn a_flood_of_output_ends_with_the_timeout(context: &CaseContex
     is_alive(&*sandbox).await;
 }
 
-/// A path longer than PATH_MAX, which listing changes and taking snapshots have to survive.
+/// A path longer than `PATH_MAX`, which listing changes and taking snapshots have to survive.
 pub(crate) async fn a_deep_directory_does_not_hang_or_crash(context: &CaseContext) {
     let sandbox = context.sandbox().await;
     let made = python(

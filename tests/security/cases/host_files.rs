@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use menace_model::sandbox::{Access, Mount, SandboxSpec};
+use menace_model::sandbox::{HostMount, MountAccess, SandboxSpec};
 use menace_sandbox::Sandbox;
 use tempfile::NamedTempFile;
 
@@ -118,8 +118,8 @@ pub(crate) async fn mount_links_do_not_reach_the_host(context: &CaseContext) {
     let (secret, directory) = (secret_in(&std::env::temp_dir()), HostDirectory::with(&[]));
     let links = links_to(&secret, &directory);
     let before = directory.fingerprint();
-    for access in [Access::ReadOnly, Access::ReadWrite] {
-        let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access };
+    for access in [MountAccess::ReadOnly, MountAccess::ReadWrite] {
+        let mount = HostMount { source: directory.path(), target: PathBuf::from("/data"), access };
         let sandbox = context.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
         for link in &links {
             reveals_nothing(&*sandbox, &format!("/data/{link}")).await;
@@ -215,10 +215,10 @@ fn times(directory: &HostDirectory) -> Vec<(PathBuf, i64, i64, u64, u64)> {
 pub(crate) async fn a_read_only_mount_cannot_be_changed_in_any_way(context: &CaseContext) {
     let directory = HostDirectory::with(&[("file", "text\n"), ("sub/file", "text\n")]);
     let (before, times_before) = (directory.fingerprint(), times(&directory));
-    let mount = |source: PathBuf, target: &str| Mount {
+    let mount = |source: PathBuf, target: &str| HostMount {
         source,
         target: PathBuf::from(target),
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
     };
     let mounts = vec![mount(directory.path(), "/data"), mount(directory.path().join("file"), "/data2/file")];
     let sandbox = context.create(SandboxSpec { mounts, ..SandboxSpec::default() }).await;
@@ -321,8 +321,8 @@ const DEVICES: [&str; 6] = ["/full", "/null", "/random", "/tty", "/urandom", "/z
 pub(crate) async fn every_mount_is_nosuid_and_nodev(context: &CaseContext) {
     let directory = HostDirectory::with(&[("file", "text")]);
     let mount =
-        |target: &str, access| Mount { source: directory.path(), target: PathBuf::from(target), access };
-    let mounts = vec![mount("/data/ro", Access::ReadOnly), mount("/data/rw", Access::ReadWrite)];
+        |target: &str, access| HostMount { source: directory.path(), target: PathBuf::from(target), access };
+    let mounts = vec![mount("/data/ro", MountAccess::ReadOnly), mount("/data/rw", MountAccess::ReadWrite)];
     let sandbox = context.create(SandboxSpec { mounts, ..directory.copied_on_write() }).await;
     let table = read(&*sandbox, "cat /proc/self/mountinfo").await;
     let mut seen = Vec::new();

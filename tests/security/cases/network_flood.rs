@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use menace_tests::menace_binary;
 use serde_json::{Value, json};
 
-use super::reach::has_networks;
+use super::network_policy::has_networks;
 use crate::harness::CaseContext;
 use crate::probe::interpreter;
 

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use menace_model::sandbox::{Access, Mount, SandboxSpec, Workspace};
+use menace_model::sandbox::{HostMount, MountAccess, SandboxSpec, WorkspaceContent};
 
 use crate::directory::HostDirectory;
 use crate::harness::{CaseContext, is_alive, read, refused, sh};
@@ -173,7 +173,8 @@ pub(crate) async fn setuid_programs_of_a_mount_are_inert(context: &CaseContext) 
     fs::copy("/usr/bin/id", &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o6755)).unwrap();
     let before = directory.fingerprint();
-    let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access: Access::ReadOnly };
+    let mount =
+        HostMount { source: directory.path(), target: PathBuf::from("/data"), access: MountAccess::ReadOnly };
     let sandbox = context.create(SandboxSpec { mounts: vec![mount], ..directory.copied_on_write() }).await;
     for path in ["/data/id", "/workspace/id"] {
         assert_eq!(
@@ -189,7 +190,7 @@ pub(crate) async fn setuid_programs_of_a_mount_are_inert(context: &CaseContext) 
 /// In a directory of root that is shared for writing, a setuid file would give root's rights to every user of the host.
 pub(crate) async fn setuid_files_do_not_reach_the_host(context: &CaseContext) {
     let directory = HostDirectory::with(&[("existing", "text")]);
-    let workspace = Workspace::ReadWrite(directory.path());
+    let workspace = WorkspaceContent::ReadWrite(directory.path());
     let sandbox = context.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await;
     let program = "
 SETUID = 0o6755
@@ -223,7 +224,11 @@ attempt('sticky', lambda: os.mkdir('sticky', 0o1777))
 pub(crate) async fn devices_cannot_be_made(context: &CaseContext) {
     let directory = HostDirectory::with(&[]);
     let before = directory.fingerprint();
-    let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access: Access::ReadWrite };
+    let mount = HostMount {
+        source: directory.path(),
+        target: PathBuf::from("/data"),
+        access: MountAccess::ReadWrite,
+    };
     let sandbox = context.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
     let program = "
 for place in ('/workspace', '/tmp', '/dev/shm', '/data'):

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use menace_model::sandbox::{Controller, Limits, PauseMethod, SandboxSpec};
+use menace_model::sandbox::{PauseMethod, ResourceController, SandboxLimits, SandboxSpec};
 
 use crate::harness::{CaseContext, PROMPT, is_alive, read, script, skip_unclaimed, wait_for};
 use crate::host::{marker, processes_with, wait_for_processes_with};
@@ -11,7 +11,7 @@ use crate::probe::{attempts, program, python};
 
 const SHORT: Duration = Duration::from_millis(500);
 
-fn with(limits: Limits) -> SandboxSpec {
+fn with(limits: SandboxLimits) -> SandboxSpec {
     SandboxSpec { limits, ..SandboxSpec::default() }
 }
 
@@ -20,7 +20,7 @@ const PIDS: u64 = 64;
 
 /// Runs a bomb of processes or threads until its timeout, and watches the host meanwhile.
 async fn is_limited(context: &CaseContext, bomb: &str) {
-    let sandbox = context.create(with(Limits { pids: Some(PIDS), ..Limits::default() })).await;
+    let sandbox = context.create(with(SandboxLimits { pids: Some(PIDS), ..SandboxLimits::default() })).await;
     let running = sandbox.exec(program(bomb).timeout(SHORT * 2));
     let look = async {
         let mut most = 0;
@@ -71,8 +71,9 @@ while True:
 /// of a single process fails.
 pub(crate) async fn a_memory_bomb_is_stopped(context: &CaseContext) {
     const LIMIT: u64 = 96 << 20;
-    if context.controls(Controller::Memory) {
-        let sandbox = context.create(with(Limits { memory: Some(LIMIT), ..Limits::default() })).await;
+    if context.controls(ResourceController::Memory) {
+        let sandbox =
+            context.create(with(SandboxLimits { memory: Some(LIMIT), ..SandboxLimits::default() })).await;
         for bomb in [
             "hoard = [bytearray(b'x') * (8 << 20) for _ in range(64)]",
             "import mmap\nhoard = mmap.mmap(-1, 512 << 20, flags=mmap.MAP_SHARED)\nfor at in range(0, 512 << 20, 4096): hoard[at] = 1",
@@ -104,11 +105,11 @@ say('promised', len(hoard) * (64 << 20))
     let tried = attempts(&*sandbox, bomb).await;
     let promised: u64 = tried.get("promised").parse().unwrap();
     assert_eq!(tried.get("end"), "ENOMEM", "{promised} bytes were reserved");
-    assert!(promised <= Limits::MEMORY, "{promised} bytes were reserved");
+    assert!(promised <= SandboxLimits::MEMORY, "{promised} bytes were reserved");
 }
 
 pub(crate) async fn a_descriptor_bomb_is_stopped(context: &CaseContext) {
-    let sandbox = context.create(with(Limits { open_files: 100, ..Limits::default() })).await;
+    let sandbox = context.create(with(SandboxLimits { open_files: 100, ..SandboxLimits::default() })).await;
     let bomb = "
 for name, take in (('open', lambda: os.open('/dev/null', os.O_RDONLY)), ('pipe', os.pipe), ('socket', lambda: socket.socket().detach())):
     try:
@@ -175,10 +176,10 @@ const SHARE: f64 = 0.2;
 
 /// Two processes that compute without a pause, on a fifth of one core.
 pub(crate) async fn a_cpu_hog_gets_its_share(context: &CaseContext) {
-    if !context.controls(Controller::Cpu) || !context.controls(Controller::CpuAccounting) {
+    if !context.controls(ResourceController::Cpu) || !context.controls(ResourceController::CpuAccounting) {
         return skip_unclaimed("a share of the processors");
     }
-    let sandbox = context.create(with(Limits { cpus: Some(SHARE), ..Limits::default() })).await;
+    let sandbox = context.create(with(SandboxLimits { cpus: Some(SHARE), ..SandboxLimits::default() })).await;
     let hogs = script("(while :; do :; done) & while :; do :; done").timeout(Duration::from_secs(1));
     let outcome = sandbox.exec(hogs).await.unwrap();
     let taken = (outcome.usage.cpu_user_ms.unwrap() + outcome.usage.cpu_system_ms.unwrap()) / outcome.wall_ms;
@@ -199,9 +200,10 @@ pub(crate) async fn usage_of_a_killed_command_is_counted(context: &CaseContext) 
 }
 
 pub(crate) async fn processor_time_is_limited(context: &CaseContext) {
-    let is_counted = context.controls(Controller::CpuAccounting);
+    let is_counted = context.controls(ResourceController::CpuAccounting);
     let allowed = if is_counted { Duration::from_millis(300) } else { Duration::from_secs(1) };
-    let sandbox = context.create(with(Limits { cpu_time: Some(allowed), ..Limits::default() })).await;
+    let sandbox =
+        context.create(with(SandboxLimits { cpu_time: Some(allowed), ..SandboxLimits::default() })).await;
     // With a controller the time of all processes is counted together.
     let hog = if is_counted {
         "(while :; do :; done) & (while :; do :; done) & sleep 300"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use menace_isolation::seccomp::{Answer, answer, rows};
+use menace_isolation::seccomp::{SeccompAnswer, answer, rows};
 
 use crate::harness::{CaseContext, is_alive};
 use crate::probe::{attempts, python};
@@ -11,8 +11,8 @@ use crate::probe::{attempts, python};
 pub(crate) async fn calls_denied_by_the_table_fail_and_are_reported(context: &CaseContext) {
     let refused: BTreeMap<&str, i32> = rows()
         .filter_map(|row| match answer(row.number, &[0; 6]) {
-            Answer::Refuse(error) => Some((row.name(), error)),
-            Answer::Allow | Answer::Ask | Answer::Absent => None,
+            SeccompAnswer::Refuse(error) => Some((row.name(), error)),
+            SeccompAnswer::Allow | SeccompAnswer::Ask | SeccompAnswer::Absent => None,
         })
         .collect();
     for name in [

@@ -6,7 +6,7 @@ mod markdown;
 
 use std::path::Path;
 
-use crate::tree::RepositoryTree;
+use crate::repository_tree::RepositoryTree;
 
 use expectation::differences;
 use markdown::MarkdownCase;

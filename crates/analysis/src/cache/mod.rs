@@ -7,5 +7,5 @@
 mod entry;
 mod shards;
 
-pub(crate) use entry::Entry;
-pub(crate) use shards::Cache;
+pub(crate) use entry::CachedFacts;
+pub(crate) use shards::FactsCache;

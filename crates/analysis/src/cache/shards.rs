@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::atomic::replace;
+use crate::atomic_write::write_atomically_without_sync;
 
-use super::Entry;
+use super::CachedFacts;
 
 /// Few enough to read all of them for every scan, many enough that one edit rewrites little.
 const SHARDS: usize = 32;
@@ -17,17 +17,17 @@ const SHARDS: usize = 32;
 const FINGERPRINT: &str = env!("MENACE_ANALYSIS_FINGERPRINT");
 
 /// Cached facts of one repository.
-pub(crate) struct Cache {
+pub(crate) struct FactsCache {
     directory: PathBuf,
-    entries: FxHashMap<String, Entry>,
+    entries: FxHashMap<String, CachedFacts>,
 }
 
-impl Cache {
+impl FactsCache {
     /// Opens the cache of a repository below `base`. Shards that cannot be used are treated as empty.
     pub(crate) fn open(base: &Path, root: &Path) -> Self {
         let digest = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
         let directory = base.join("scan").join(&digest[..16]);
-        let shards: Vec<Vec<(String, Entry)>> =
+        let shards: Vec<Vec<(String, CachedFacts)>> =
             (0..SHARDS).into_par_iter().map(|shard| read_shard(&shard_path(&directory, shard))).collect();
         let mut entries = FxHashMap::default();
         entries.reserve(shards.iter().map(Vec::len).sum());
@@ -35,7 +35,7 @@ impl Cache {
         Self { directory, entries }
     }
 
-    pub(crate) fn take(&mut self, path: &str) -> Option<Entry> {
+    pub(crate) fn take(&mut self, path: &str) -> Option<CachedFacts> {
         self.entries.remove(path)
     }
 
@@ -48,10 +48,14 @@ impl Cache {
     ///
     /// A failed write slows the next scan down and changes no result, so it is only a warning; one for all shards,
     /// since they fail for the same reason.
-    pub(crate) fn save<'a>(&self, entries: impl Iterator<Item = (&'a str, &'a Entry)>, changed: &[&str]) {
+    pub(crate) fn save<'a>(
+        &self,
+        entries: impl Iterator<Item = (&'a str, &'a CachedFacts)>,
+        changed: &[&str],
+    ) {
         let mut is_dirty = [false; SHARDS];
         changed.iter().copied().chain(self.remaining()).for_each(|path| is_dirty[shard_of(path)] = true);
-        let mut shards: Vec<Vec<(&str, &Entry)>> = (0..SHARDS).map(|_| Vec::new()).collect();
+        let mut shards: Vec<Vec<(&str, &CachedFacts)>> = (0..SHARDS).map(|_| Vec::new()).collect();
         for (path, entry) in entries {
             shards[shard_of(path)].push((path, entry));
         }
@@ -81,16 +85,16 @@ fn header() -> [u8; 32] {
 }
 
 /// Shard format: header, checksum of the payload, payload.
-fn write_shard(path: &Path, entries: &[(&str, &Entry)]) -> std::io::Result<()> {
+fn write_shard(path: &Path, entries: &[(&str, &CachedFacts)]) -> std::io::Result<()> {
     let payload = postcard::to_stdvec(entries).expect("facts are plain data");
     let mut bytes = Vec::with_capacity(payload.len() + 64);
     bytes.extend(header());
     bytes.extend(blake3::hash(&payload).as_bytes());
     bytes.extend(payload);
-    replace(path, &bytes)
+    write_atomically_without_sync(path, &bytes)
 }
 
-fn read_shard(path: &Path) -> Vec<(String, Entry)> {
+fn read_shard(path: &Path) -> Vec<(String, CachedFacts)> {
     let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
     let usable = bytes.split_at_checked(32).filter(|(found, _)| *found == header());
     let Some((checksum, payload)) = usable.and_then(|(_, rest)| rest.split_at_checked(32)) else {

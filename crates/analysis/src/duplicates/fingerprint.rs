@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::syntax::{TokenKind, Vocabulary};
+use crate::syntax::{TokenKind, TokenVocabulary};
 
 /// Tokens in one run.
 const RUN: usize = 6;
@@ -14,7 +14,7 @@ const RUN: usize = 6;
 pub(super) const SKETCH: usize = 256;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Fingerprint {
+pub(crate) struct ModuleFingerprint {
     /// Significant tokens.
     pub(crate) tokens: u32,
     /// Hash of the token sequence with identifiers numbered.
@@ -23,31 +23,31 @@ pub(crate) struct Fingerprint {
     pub(crate) sketch: Vec<u32>,
 }
 
-pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> Fingerprint {
-    let mut numbers = Numbers::new(vocabulary);
+pub(crate) fn fingerprint(vocabulary: &TokenVocabulary) -> ModuleFingerprint {
+    let mut numbers = IdentifierNumbers::new(vocabulary);
     let mut exact = 0_u64;
-    let mut runs = Runs::default();
-    let mut sketch = Sketch::default();
+    let mut runs = RollingHash::default();
+    let mut sketch = HashSketch::default();
     let mut tokens = 0;
-    let mut place = Place::StatementStart;
+    let mut place = TokenPosition::StatementStart;
     for token in &vocabulary.tokens {
         match (token.kind, place) {
             // The newline after a docstring is dropped with it.
-            (TokenKind::Newline, Place::AfterDocstring) => {
-                place = Place::StatementStart;
+            (TokenKind::Newline, TokenPosition::AfterDocstring) => {
+                place = TokenPosition::StatementStart;
                 continue;
             }
             (TokenKind::Newline | TokenKind::Indent | TokenKind::Dedent, _) => {
-                place = Place::StatementStart;
+                place = TokenPosition::StatementStart;
                 exact = extend_hash(exact, token.kind as u64);
                 continue;
             }
             // A string that starts a statement is a docstring or serves as a comment.
-            (TokenKind::String, Place::StatementStart) => {
-                place = Place::AfterDocstring;
+            (TokenKind::String, TokenPosition::StatementStart) => {
+                place = TokenPosition::AfterDocstring;
                 continue;
             }
-            _ => place = Place::Statement,
+            _ => place = TokenPosition::Statement,
         }
         tokens += 1;
         let hash = vocabulary.words[token.word as usize].hash;
@@ -57,7 +57,7 @@ pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> Fingerprint {
             sketch.offer(run);
         }
     }
-    Fingerprint { tokens, exact, sketch: sketch.smallest() }
+    ModuleFingerprint { tokens, exact, sketch: sketch.smallest() }
 }
 
 /// Hash of a sequence extended by `value`.
@@ -66,20 +66,20 @@ fn extend_hash(sequence: u64, value: u64) -> u64 {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum TokenPosition {
     StatementStart,
     Statement,
     AfterDocstring,
 }
 
 /// Names numbered by first appearance outside docstrings.
-struct Numbers {
+struct IdentifierNumbers {
     by_word: Vec<u32>,
     next: u32,
 }
 
-impl Numbers {
-    fn new(vocabulary: &Vocabulary) -> Self {
+impl IdentifierNumbers {
+    fn new(vocabulary: &TokenVocabulary) -> Self {
         Self { by_word: vec![u32::MAX; vocabulary.words.len()], next: 0 }
     }
 
@@ -95,7 +95,7 @@ impl Numbers {
 
 /// A rolling hash over the last [`RUN`] tokens.
 #[derive(Default)]
-struct Runs {
+struct RollingHash {
     window: [u64; RUN],
     seen: usize,
     rolling: u64,
@@ -104,7 +104,7 @@ struct Runs {
 /// Odd, so that multiplication by it is invertible modulo 2⁶⁴.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-impl Runs {
+impl RollingHash {
     fn push(&mut self, token: u64) -> Option<u32> {
         let slot = self.seen % RUN;
         let leaving = self.window[slot].wrapping_mul(BASE_TO_RUN);
@@ -134,13 +134,13 @@ fn mix(hash: u64) -> u32 {
 /// Smallest distinct hashes offered so far, in batches: sorting a full buffer occasionally is cheaper than keeping it
 /// sorted.
 #[derive(Default)]
-struct Sketch {
+struct HashSketch {
     candidates: Vec<u32>,
     /// Hashes above this are not among the smallest.
     largest: Option<u32>,
 }
 
-impl Sketch {
+impl HashSketch {
     fn offer(&mut self, hash: u32) {
         if self.largest.is_some_and(|largest| hash >= largest) {
             return;
@@ -170,10 +170,10 @@ impl Sketch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::Source;
+    use crate::syntax::ParsedPythonSource;
 
-    fn of(text: &str) -> Fingerprint {
-        fingerprint(&Vocabulary::new(&Source::parse(text.to_owned())))
+    fn of(text: &str) -> ModuleFingerprint {
+        fingerprint(&TokenVocabulary::new(&ParsedPythonSource::parse(text.to_owned())))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Detection of duplicate and near-duplicate modules.
 
+mod duplicate_pairs;
 mod fingerprint;
-mod similar;
 
-pub(crate) use fingerprint::{Fingerprint, fingerprint};
-pub(crate) use similar::{Duplicate, find_duplicates};
+pub(crate) use duplicate_pairs::{DuplicateModule, find_duplicates};
+pub(crate) use fingerprint::{ModuleFingerprint, fingerprint};

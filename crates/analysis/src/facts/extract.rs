@@ -3,7 +3,7 @@
 use crate::duplicates::fingerprint;
 use crate::measures::{count_lines, halstead, maintainability_index, token_entropy};
 use crate::sections::{collect, docstring_of};
-use crate::syntax::{Source, Vocabulary, decode};
+use crate::syntax::{ParsedPythonSource, TokenVocabulary, decode};
 use crate::{lint, security};
 
 use super::FileFacts;
@@ -14,8 +14,8 @@ const MAX_DIAGNOSTICS: usize = 20;
 
 pub(crate) fn extract(bytes: Vec<u8>) -> FileFacts {
     let (text, decode_error) = decode(bytes);
-    let source = Source::parse(text);
-    let vocabulary = Vocabulary::new(&source);
+    let source = ParsedPythonSource::parse(text);
+    let vocabulary = TokenVocabulary::new(&source);
     let collected = collect(&source);
     let lines = count_lines(&source);
     let halstead = halstead(source.body());

@@ -3,16 +3,16 @@
 use menace_model::inventory::{Section, SectionKind};
 
 use crate::sections::docstring_of;
-use crate::syntax::{Expr, Source, Stmt};
+use crate::syntax::{Expr, ParsedPythonSource, Stmt};
 
 /// Evidence that the module is obsolete, as the reason shown to the user.
-pub(super) fn legacy_marker(source: &Source, sections: &[Section]) -> Option<String> {
+pub(super) fn legacy_marker(source: &ParsedPythonSource, sections: &[Section]) -> Option<String> {
     marked_by_docstring(source)
         .or_else(|| marked_by_warning(source))
         .or_else(|| marked_by_decorators(sections))
 }
 
-fn marked_by_docstring(source: &Source) -> Option<String> {
+fn marked_by_docstring(source: &ParsedPythonSource) -> Option<String> {
     let docstring = docstring_of(source.body())?.to_ascii_lowercase();
     let phrases = [
         "this module is deprecated",
@@ -31,7 +31,7 @@ fn marked_by_docstring(source: &Source) -> Option<String> {
 }
 
 /// `warnings.warn("…", DeprecationWarning)` at the top level of the module.
-fn marked_by_warning(source: &Source) -> Option<String> {
+fn marked_by_warning(source: &ParsedPythonSource) -> Option<String> {
     let warns = |statement: &Stmt| {
         let Stmt::Expr(statement) = statement else { return false };
         let Expr::Call(call) = &*statement.value else { return false };

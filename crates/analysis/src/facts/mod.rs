@@ -7,10 +7,10 @@ mod robustness_tests;
 
 pub(crate) use extract::extract;
 
-use menace_model::inventory::{Finding, Halstead, LineCounts, LintFinding, Section};
+use menace_model::inventory::{HalsteadCounts, LineCounts, LintFinding, Section, SecurityFinding};
 use serde::{Deserialize, Serialize};
 
-use crate::duplicates::Fingerprint;
+use crate::duplicates::ModuleFingerprint;
 use crate::sections::RawImport;
 
 /// Facts of one file.
@@ -19,12 +19,12 @@ pub(crate) struct FileFacts {
     pub(crate) sections: Vec<Section>,
     pub(crate) imports: Vec<RawImport>,
     pub(crate) lines: LineCounts,
-    pub(crate) halstead: Halstead,
+    pub(crate) halstead: HalsteadCounts,
     pub(crate) maintainability: Option<f64>,
     pub(crate) entropy: f64,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<SecurityFinding>,
     pub(crate) lint: Vec<LintFinding>,
-    pub(crate) fingerprint: Fingerprint,
+    pub(crate) fingerprint: ModuleFingerprint,
     pub(crate) dotted_strings: Vec<String>,
     pub(crate) has_main_guard: bool,
     pub(crate) has_shebang: bool,

@@ -113,9 +113,9 @@ const PIECES: &[&str] = &[
 ];
 
 /// Seeded generator without dependencies, so that a failure can be reproduced.
-struct Random(u64);
+struct FuzzGenerator(u64);
 
-impl Random {
+impl FuzzGenerator {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -128,7 +128,7 @@ impl Random {
     }
 }
 
-fn generate_file(random: &mut Random) -> Vec<u8> {
+fn generate_file(random: &mut FuzzGenerator) -> Vec<u8> {
     match random.below(10) {
         0 => (0..random.below(400)).map(|_| random.next().to_le_bytes()[0]).collect(),
         1 => (0..random.below(200)).flat_map(|_| PIECES[random.below(PIECES.len())].bytes()).collect(),
@@ -136,7 +136,7 @@ fn generate_file(random: &mut Random) -> Vec<u8> {
     }
 }
 
-fn mutate(seed: &[u8], random: &mut Random) -> Vec<u8> {
+fn mutate(seed: &[u8], random: &mut FuzzGenerator) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=random.below(8) {
         let start = random.below(bytes.len());
@@ -169,7 +169,7 @@ fn random_and_mutated_files_are_analysed_without_panic_or_hang() {
     let files: u64 = std::env::var("MENACE_FUZZ_FILES").map_or(1_500, |text| text.parse().unwrap());
     on_a_large_stack(move || {
         for number in 0..files {
-            let bytes = generate_file(&mut Random(number));
+            let bytes = generate_file(&mut FuzzGenerator(number));
             let started = Instant::now();
             let outcome = std::panic::catch_unwind(|| extract(bytes.clone()));
             let text = String::from_utf8_lossy(&bytes);

@@ -5,4 +5,4 @@ mod walk;
 
 pub(crate) use read::read;
 pub use walk::WalkError;
-pub(crate) use walk::{PythonFile, Stamp, Walked, walk};
+pub(crate) use walk::{FileStamp, PythonFile, RepositoryFiles, walk};

@@ -53,7 +53,7 @@ pub enum WalkError {
 
 /// File metadata that tells whether the file may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     pub(crate) size: u64,
     pub(crate) modified_ns: i128,
     pub(crate) changed_ns: i128,
@@ -66,14 +66,14 @@ pub(crate) struct PythonFile {
     /// Path relative to the root, with `/` as the separator.
     pub(crate) path: String,
     pub(crate) absolute: PathBuf,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: FileStamp,
     /// Whether the file has no `.py` extension, but a Python shebang.
     pub(crate) is_script: bool,
 }
 
 /// Result of a walk, sorted by path.
 #[derive(Debug, Default)]
-pub(crate) struct Walked {
+pub(crate) struct RepositoryFiles {
     pub(crate) files: Vec<PythonFile>,
     /// `pyproject.toml`, `setup.cfg`, `setup.py` and other files that declare entry points, relative to the root.
     pub(crate) project_files: Vec<String>,
@@ -83,7 +83,7 @@ pub(crate) struct Walked {
 }
 
 /// Walks `root`. `excludes` are directory names or globs over relative paths.
-pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError> {
+pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<RepositoryFiles, WalkError> {
     let metadata =
         std::fs::metadata(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
     if !metadata.is_dir() {
@@ -94,10 +94,10 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
         return Err(WalkError::IgnoreFile { path });
     }
     let left_out = exclude_set(excludes)?;
-    let found = Arc::new(Mutex::new(Walked::default()));
+    let found = Arc::new(Mutex::new(RepositoryFiles::default()));
     // The walker also reads the `.gitignore` of every directory above the root, and cannot skip a single one.
     let irregular_above = root.ancestors().skip(1).find_map(irregular_ignore_file);
-    let filter = Filter { root: root.to_owned(), excluded: left_out, found: Arc::clone(&found) };
+    let filter = WalkFilter { root: root.to_owned(), excluded: left_out, found: Arc::clone(&found) };
     WalkBuilder::new(root)
         .require_git(false)
         .git_global(false)
@@ -131,7 +131,7 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
     Ok(walked)
 }
 
-enum Seen {
+enum WalkedEntry {
     Nothing,
     File(PythonFile),
     ProjectFile(String),
@@ -139,14 +139,14 @@ enum Seen {
     Environment(String),
 }
 
-impl Walked {
-    fn extend(&mut self, seen: Seen) {
+impl RepositoryFiles {
+    fn extend(&mut self, seen: WalkedEntry) {
         match seen {
-            Seen::Nothing => {}
-            Seen::File(file) => self.files.push(file),
-            Seen::ProjectFile(path) => self.project_files.push(path),
-            Seen::Problem(diagnostic) => self.diagnostics.push(diagnostic),
-            Seen::Environment(directory) => self.environments.push(directory),
+            WalkedEntry::Nothing => {}
+            WalkedEntry::File(file) => self.files.push(file),
+            WalkedEntry::ProjectFile(path) => self.project_files.push(path),
+            WalkedEntry::Problem(diagnostic) => self.diagnostics.push(diagnostic),
+            WalkedEntry::Environment(directory) => self.environments.push(directory),
         }
     }
 
@@ -163,50 +163,50 @@ impl Walked {
     }
 }
 
-fn classify_entry(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
+fn classify_entry(root: &Path, entry: Result<DirEntry, ignore::Error>) -> WalkedEntry {
     let entry = match entry {
         Ok(entry) => entry,
-        Err(error) => return Seen::Problem(walk_problem(root, &error)),
+        Err(error) => return WalkedEntry::Problem(walk_problem(root, &error)),
     };
     if entry.file_type().is_none_or(|kind| kind.is_dir()) {
-        return Seen::Nothing;
+        return WalkedEntry::Nothing;
     }
     let path = relative(root, entry.path());
     let name = entry.file_name();
     if name == "pyvenv.cfg" && entry.depth() > 1 {
-        return Seen::Environment(path.trim_end_matches("pyvenv.cfg").to_owned());
+        return WalkedEntry::Environment(path.trim_end_matches("pyvenv.cfg").to_owned());
     }
     if is_project_file(name) {
         let is_usable = std::fs::metadata(entry.path())
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_PROJECT_FILE_BYTES);
-        return if is_usable { Seen::ProjectFile(path) } else { Seen::Nothing };
+        return if is_usable { WalkedEntry::ProjectFile(path) } else { WalkedEntry::Nothing };
     }
     let has_python_extension = has_python_extension(Path::new(name));
     if !has_python_extension && Path::new(name).extension().is_some() {
-        return Seen::Nothing;
+        return WalkedEntry::Nothing;
     }
     let metadata = match std::fs::metadata(entry.path()) {
         Ok(metadata) if metadata.is_file() => metadata,
-        Ok(_) => return Seen::Nothing,
+        Ok(_) => return WalkedEntry::Nothing,
         Err(error) if has_python_extension => {
-            return Seen::Problem(Diagnostic {
+            return WalkedEntry::Problem(Diagnostic {
                 path,
                 line: None,
                 message: format!("failed to read: {error}"),
             });
         }
-        Err(_) => return Seen::Nothing,
+        Err(_) => return WalkedEntry::Nothing,
     };
     let is_script = !has_python_extension;
     if is_script && !(metadata.mode() & 0o111 != 0 && has_python_shebang(entry.path())) {
-        return Seen::Nothing;
+        return WalkedEntry::Nothing;
     }
-    Seen::File(PythonFile { path, absolute: entry.into_path(), stamp: stamp(&metadata), is_script })
+    WalkedEntry::File(PythonFile { path, absolute: entry.into_path(), stamp: stamp(&metadata), is_script })
 }
 
-fn stamp(metadata: &std::fs::Metadata) -> Stamp {
+fn stamp(metadata: &std::fs::Metadata) -> FileStamp {
     let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Stamp {
+    FileStamp {
         size: metadata.size(),
         modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
         changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
@@ -269,13 +269,13 @@ fn exclude_set(patterns: &[String]) -> Result<GlobSet, WalkError> {
 }
 
 /// Decides which directory entries the walk enters.
-struct Filter {
+struct WalkFilter {
     root: PathBuf,
     excluded: GlobSet,
-    found: Arc<Mutex<Walked>>,
+    found: Arc<Mutex<RepositoryFiles>>,
 }
 
-impl Filter {
+impl WalkFilter {
     fn is_entered(&self, entry: &DirEntry) -> bool {
         if entry.depth() == 0 {
             return true;
@@ -293,7 +293,7 @@ impl Filter {
         let Some(irregular) = irregular_ignore_file(entry.path()) else { return true };
         let path = relative(&self.root, &irregular);
         let message = "not a regular file; the directory was skipped".to_owned();
-        let problem = Seen::Problem(Diagnostic { path, line: None, message });
+        let problem = WalkedEntry::Problem(Diagnostic { path, line: None, message });
         self.found.lock().expect("no thread panics while it holds the list").extend(problem);
         false
     }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::syntax::visitor::{self, Visitor};
-use crate::syntax::{Expr, Source};
+use crate::syntax::{Expr, ParsedPythonSource};
 
-use super::roots::read_toml;
+use super::source_roots::read_toml;
 
 /// A reference to a module from outside the import graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,8 +148,8 @@ fn plugins_in_options(words: &[String]) -> DeclaredEntryPoints {
 
 /// Strings in a `setup.py` of the form `name = module:attribute`. The file is parsed, never run.
 fn from_setup_py(text: String) -> DeclaredEntryPoints {
-    let source = Source::parse(text);
-    let mut strings = Strings::default();
+    let source = ParsedPythonSource::parse(text);
+    let mut strings = StringLiteralCollector::default();
     strings.visit_body(source.body());
     strings
         .found
@@ -161,11 +161,11 @@ fn from_setup_py(text: String) -> DeclaredEntryPoints {
 }
 
 #[derive(Default)]
-struct Strings<'a> {
+struct StringLiteralCollector<'a> {
     found: Vec<&'a str>,
 }
 
-impl<'a> Visitor<'a> for Strings<'a> {
+impl<'a> Visitor<'a> for StringLiteralCollector<'a> {
     fn visit_expr(&mut self, expression: &'a Expr) {
         if let Expr::StringLiteral(literal) = expression {
             self.found.push(literal.value.to_str());

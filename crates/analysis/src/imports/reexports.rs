@@ -8,26 +8,26 @@ use rustc_hash::FxHashMap;
 use crate::facts::FileFacts;
 use crate::sections::RawImport;
 
-use super::names::ModuleIndex;
+use super::module_names::ModuleIndex;
 use super::resolve::target_of;
 
 /// Longest chain of re-exports that is followed; a cycle of them has no end.
 const MAX_STEPS: usize = 16;
 
 /// Inputs needed to follow a name through packages.
-pub(crate) struct Definitions<'a> {
+pub(crate) struct ReexportResolver<'a> {
     pub(crate) paths: &'a [&'a str],
     pub(crate) names: &'a [String],
     pub(crate) facts: &'a [&'a FileFacts],
     pub(crate) index: &'a ModuleIndex<'a>,
 }
 
-impl Definitions<'_> {
+impl ReexportResolver<'_> {
     /// Number of calls from a module into each other module, by target.
     pub(crate) fn calls_of(&self, module: usize) -> Vec<(usize, u32)> {
         let mut calls: FxHashMap<usize, u32> = FxHashMap::default();
         for import in self.facts[module].imports.iter().filter(|import| import.calls > 0) {
-            if let Some(definer) = self.definer(module, import).filter(|definer| *definer != module) {
+            if let Some(definer) = self.defining_module(module, import).filter(|definer| *definer != module) {
                 *calls.entry(definer).or_default() += import.calls;
             }
         }
@@ -37,7 +37,7 @@ impl Definitions<'_> {
     }
 
     /// The module in which the imported name is defined.
-    fn definer(&self, importer: usize, import: &RawImport) -> Option<usize> {
+    fn defining_module(&self, importer: usize, import: &RawImport) -> Option<usize> {
         let mut module = self.target(importer, import)?;
         let mut name = import.member.as_deref();
         for _ in 0..MAX_STEPS {
@@ -75,7 +75,7 @@ mod tests {
         let name = |path: &&str| path.trim_end_matches(".py").trim_end_matches("/__init__").replace('/', ".");
         let names: Vec<String> = paths.iter().map(name).collect();
         let index = ModuleIndex::new(&paths, &names);
-        let definitions = Definitions { paths: &paths, names: &names, facts: &facts, index: &index };
+        let definitions = ReexportResolver { paths: &paths, names: &names, facts: &facts, index: &index };
         let calls = definitions.calls_of(files.len() - 1);
         let found: Vec<(&str, u32)> =
             calls.into_iter().map(|(module, calls)| (paths[module], calls)).collect();

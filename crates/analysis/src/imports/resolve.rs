@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use menace_model::inventory::{Import, ImportKind};
+use menace_model::inventory::{ImportKind, ModuleImport};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sections::RawImport;
 
-use super::names::ModuleIndex;
+use super::module_names::ModuleIndex;
 
 /// All imports of one module by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub(crate) struct ImportEdge {
     pub(crate) target: usize,
     pub(crate) kind: ImportKind,
     pub(crate) line: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Edge {
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedImports {
     /// One edge per target, sorted by target.
-    pub(crate) edges: Vec<Edge>,
+    pub(crate) edges: Vec<ImportEdge>,
     /// Top-level names of modules outside this repository, sorted.
     pub(crate) external: Vec<String>,
     /// Full dotted names of the external modules executed when the module is imported, sorted. Imported members are
@@ -33,21 +33,21 @@ pub(crate) struct ResolvedImports {
 
 impl ResolvedImports {
     /// Targets of imports that are executed, at import or later.
-    pub(crate) fn at_run_time(&self) -> impl Iterator<Item = &Edge> {
+    pub(crate) fn at_run_time(&self) -> impl Iterator<Item = &ImportEdge> {
         self.edges.iter().filter(|edge| edge.kind != ImportKind::TypeChecking)
     }
 
     /// Targets of imports that are executed when the module is imported.
-    pub(crate) fn at_import_time(&self) -> impl Iterator<Item = &Edge> {
+    pub(crate) fn at_import_time(&self) -> impl Iterator<Item = &ImportEdge> {
         self.edges.iter().filter(|edge| matches!(edge.kind, ImportKind::Always | ImportKind::Conditional))
     }
 
     /// Edges with module names instead of indexes, as in the inventory.
-    pub(crate) fn named(&self, names: &[String]) -> Vec<Import> {
-        let mut imports: Vec<Import> = self
+    pub(crate) fn named(&self, names: &[String]) -> Vec<ModuleImport> {
+        let mut imports: Vec<ModuleImport> = self
             .edges
             .iter()
-            .map(|edge| Import { module: names[edge.target].clone(), kind: edge.kind, line: edge.line })
+            .map(|edge| ModuleImport { module: names[edge.target].clone(), kind: edge.kind, line: edge.line })
             .collect();
         imports.sort_by(|left, right| left.module.cmp(&right.module));
         imports
@@ -62,7 +62,7 @@ pub(crate) fn resolve_imports(
     imports: &[RawImport],
     index: &ModuleIndex<'_>,
 ) -> ResolvedImports {
-    let mut edges: FxHashMap<usize, Edge> = FxHashMap::default();
+    let mut edges: FxHashMap<usize, ImportEdge> = FxHashMap::default();
     let mut external: FxHashSet<&str> = FxHashSet::default();
     let mut foreign: BTreeSet<String> = BTreeSet::new();
     for import in imports {
@@ -72,7 +72,7 @@ pub(crate) fn resolve_imports(
                 edges
                     .entry(target)
                     .and_modify(|edge| edge.add(import))
-                    .or_insert_with(|| Edge::new(target, import));
+                    .or_insert_with(|| ImportEdge::new(target, import));
             }
             None if import.level == 0 => {
                 external.extend(import.module.split('.').next());
@@ -85,7 +85,7 @@ pub(crate) fn resolve_imports(
             None => {}
         }
     }
-    let mut edges: Vec<Edge> = edges.into_values().collect();
+    let mut edges: Vec<ImportEdge> = edges.into_values().collect();
     edges.sort_by_key(|edge| edge.target);
     let mut external: Vec<String> =
         external.into_iter().filter(|package| !package.is_empty()).map(str::to_owned).collect();
@@ -104,7 +104,7 @@ pub(super) fn target_of(
     target(&absolute_module(import, name, is_package)?, import, importer, index)
 }
 
-impl Edge {
+impl ImportEdge {
     fn new(target: usize, import: &RawImport) -> Self {
         Self { target, kind: import.kind, line: import.line, imports: 1 }
     }
@@ -138,7 +138,9 @@ fn absolute_module(import: &RawImport, importer_name: &str, is_package: bool) ->
 /// `from a import b` targets `a.b` if there is such a module, else `a`; likewise `import a.b` when `a.b` is not in this
 /// repository.
 fn target(module: &str, import: &RawImport, importer: usize, index: &ModuleIndex<'_>) -> Option<usize> {
-    let find = |name: &str| index.find(name, importer).or_else(|| beside(name, import, importer, index));
+    let find = |name: &str| {
+        index.find(name, importer).or_else(|| find_script_sibling(name, import, importer, index))
+    };
     let submodule = import.member.as_ref().filter(|member| *member != "*").map(|member| match module {
         "" => member.clone(),
         module => format!("{module}.{member}"),
@@ -150,6 +152,11 @@ fn target(module: &str, import: &RawImport, importer: usize, index: &ModuleIndex
 }
 
 /// A script finds modules in its own directory; a module of a package does not (`import json` beside a `json.py`).
-fn beside(name: &str, import: &RawImport, importer: usize, index: &ModuleIndex<'_>) -> Option<usize> {
-    (import.level == 0).then(|| index.find_beside(name, importer)).flatten()
+fn find_script_sibling(
+    name: &str,
+    import: &RawImport,
+    importer: usize,
+    index: &ModuleIndex<'_>,
+) -> Option<usize> {
+    (import.level == 0).then(|| index.find_in_importer_directory(name, importer)).flatten()
 }

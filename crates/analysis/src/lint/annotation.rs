@@ -3,28 +3,30 @@
 //! Most hold a plain or dotted name that exists, which needs no parser. The others are parsed like a small file of
 //! one expression. By then all names of the file are bound, so their names are looked up immediately and never stored.
 
-use super::check::{Checker, Strings};
-use super::origin::Form;
+use super::check::{LintChecker, StringMeaning};
+use super::origin::SubscriptForm;
 use crate::syntax::ast::StringFlags;
 use crate::syntax::visitor::{self, Visitor};
-use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
+use crate::syntax::{Expr, ParsedPythonSource, Ranged, Stmt, TextSize, ast};
 
-impl<'a> Checker<'a> {
+impl<'a> LintChecker<'a> {
     pub(super) fn read_quoted_annotation(&mut self, literal: &'a ast::ExprStringLiteral) {
-        let place = Place::of(literal);
+        let place = AnnotationPosition::of(literal);
         self.read_annotation_text(literal.value.to_str(), place);
     }
 
-    fn read_annotation_text(&mut self, text: &str, place: Place) {
+    fn read_annotation_text(&mut self, text: &str, place: AnnotationPosition) {
         if dotted_name(text).is_some_and(|name| self.scopes.resolve(name, self.context.lookup)) {
             return;
         }
         let is_multiline = text.contains(['\n', '\r']);
-        let parsed = Source::parse(if is_multiline { format!("({text})") } else { text.to_owned() });
+        let parsed =
+            ParsedPythonSource::parse(if is_multiline { format!("({text})") } else { text.to_owned() });
         if let ([Stmt::Expr(statement)], true) = (parsed.body(), parsed.is_valid()) {
             let place = if is_multiline { place.after_parenthesis() } else { place };
-            let strings = Strings::Annotations;
-            Reader { checker: self, place, strings, own_names: Vec::new() }.visit_expr(&statement.value);
+            let strings = StringMeaning::Annotations;
+            AnnotationReader { checker: self, place, strings, own_names: Vec::new() }
+                .visit_expr(&statement.value);
         }
     }
 }
@@ -40,14 +42,14 @@ fn dotted_name(text: &str) -> Option<&str> {
 
 /// Position of an annotation's text in the file, as exactly as it is known.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum AnnotationPosition {
     /// Text that starts at `start` and was shifted by `moved` bytes.
     Text { start: TextSize, end: TextSize, moved: u32 },
     /// A string in a string or a string in several parts: only its start is known.
     Literal(TextSize),
 }
 
-impl Place {
+impl AnnotationPosition {
     fn of(literal: &ast::ExprStringLiteral) -> Self {
         match literal.value.as_slice() {
             [part] => {
@@ -79,23 +81,23 @@ impl Place {
 }
 
 /// Reads the names of a parsed annotation.
-struct Reader<'c, 'a, 's> {
-    checker: &'c mut Checker<'a>,
-    place: Place,
-    strings: Strings,
+struct AnnotationReader<'c, 'a, 's> {
+    checker: &'c mut LintChecker<'a>,
+    place: AnnotationPosition,
+    strings: StringMeaning,
     /// Names that lambdas and comprehensions inside the annotation bind.
     own_names: Vec<&'s str>,
 }
 
-impl<'s> Reader<'_, '_, 's> {
+impl<'s> AnnotationReader<'_, '_, 's> {
     fn read_inner_text(&mut self, literal: &'s ast::ExprStringLiteral) {
-        if self.strings == Strings::Annotations {
-            let place = Place::Literal(self.place.offset(literal.start()));
+        if self.strings == StringMeaning::Annotations {
+            let place = AnnotationPosition::Literal(self.place.offset(literal.start()));
             self.checker.read_annotation_text(literal.value.to_str(), place);
         }
     }
 
-    fn visit_as(&mut self, strings: Strings, expression: &'s Expr) {
+    fn visit_with_strings(&mut self, strings: StringMeaning, expression: &'s Expr) {
         let before = std::mem::replace(&mut self.strings, strings);
         self.visit_expr(expression);
         self.strings = before;
@@ -104,11 +106,11 @@ impl<'s> Reader<'_, '_, 's> {
     fn visit_subscript(&mut self, subscript: &'s ast::ExprSubscript) {
         self.visit_expr(&subscript.value);
         match (self.checker.scopes.form(subscript), &*subscript.slice) {
-            (Form::Literal, slice) => self.visit_as(Strings::Values, slice),
-            (Form::Annotated, Expr::Tuple(tuple)) => {
+            (SubscriptForm::Literal, slice) => self.visit_with_strings(StringMeaning::Values, slice),
+            (SubscriptForm::Annotated, Expr::Tuple(tuple)) => {
                 for (position, element) in tuple.elts.iter().enumerate() {
-                    let strings = if position == 0 { self.strings } else { Strings::Values };
-                    self.visit_as(strings, element);
+                    let strings = if position == 0 { self.strings } else { StringMeaning::Values };
+                    self.visit_with_strings(strings, element);
                 }
             }
             (_, slice) => self.visit_expr(slice),
@@ -116,7 +118,7 @@ impl<'s> Reader<'_, '_, 's> {
     }
 }
 
-impl<'s> Visitor<'s> for Reader<'_, '_, 's> {
+impl<'s> Visitor<'s> for AnnotationReader<'_, '_, 's> {
     fn visit_expr(&mut self, expression: &'s Expr) {
         match expression {
             Expr::Name(name) if !name.ctx.is_load() => self.own_names.push(name.id.as_str()),
@@ -129,7 +131,7 @@ impl<'s> Visitor<'s> for Reader<'_, '_, 's> {
             Expr::Subscript(subscript) => self.visit_subscript(subscript),
             Expr::Call(call) => {
                 self.visit_expr(&call.func);
-                let before = std::mem::replace(&mut self.strings, Strings::Values);
+                let before = std::mem::replace(&mut self.strings, StringMeaning::Values);
                 self.visit_arguments(&call.arguments);
                 self.strings = before;
             }

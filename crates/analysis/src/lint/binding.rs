@@ -16,7 +16,7 @@ pub(super) enum BindingKind<'a> {
     Definition,
     /// `name: type` without a value.
     Annotation,
-    Import(Import<'a>),
+    Import(BoundImport<'a>),
     /// `except … as name`, inside the handler.
     Exception,
     /// The same name after the handler, where Python deletes it. The binding that it hid may still be read.
@@ -28,7 +28,7 @@ pub(super) enum BindingKind<'a> {
 
 /// Name bound by an `import`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Import<'a> {
+pub(super) struct BoundImport<'a> {
     pub(super) alias: &'a Alias,
     /// Module as written; empty for `from . import name`.
     pub(super) module: &'a str,
@@ -48,7 +48,7 @@ pub(super) enum ImportForm {
 }
 
 #[derive(Debug)]
-pub(super) struct Binding<'a> {
+pub(super) struct NameBinding<'a> {
     pub(super) name: &'a str,
     pub(super) offset: TextSize,
     pub(super) kind: BindingKind<'a>,
@@ -60,7 +60,7 @@ pub(super) struct Binding<'a> {
     pub(super) belongs_outside: bool,
 }
 
-impl Binding<'_> {
+impl NameBinding<'_> {
     /// Whether the name is declared, but has no value.
     pub(super) fn is_unbound(&self) -> bool {
         matches!(self.kind, BindingKind::Annotation | BindingKind::Deletion | BindingKind::FormerException(_))

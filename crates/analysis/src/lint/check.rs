@@ -4,44 +4,44 @@ use std::collections::VecDeque;
 
 use menace_model::inventory::LintFinding;
 
-use super::finding::Findings;
-use super::lookup::Lookup;
-use super::scope::{ScopeId, ScopeKind, Scopes};
-use super::{noqa, pattern};
+use super::finding::FindingCollector;
+use super::lookup::LookupTime;
+use super::scope::{ScopeId, ScopeKind, ScopeTable};
+use super::{noqa, structural_rules};
 use crate::syntax::visitor::{self, Visitor};
-use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
+use crate::syntax::{Expr, ParsedPythonSource, Ranged, Stmt, TextSize, ast};
 
 /// Lint findings of one file, sorted by line and rule. Broken files are checked without the rules about names: a part
 /// that did not parse may define or use any name.
-pub(crate) fn findings(source: &Source) -> Vec<LintFinding> {
-    let mut checker = Checker::new();
+pub(crate) fn findings(source: &ParsedPythonSource) -> Vec<LintFinding> {
+    let mut checker = LintChecker::new();
     checker.visit_body(source.body());
     checker.run_deferred();
     if source.is_valid() {
         checker.report_undefined();
         checker.report_unused();
     }
-    noqa::without_suppressed(source, checker.findings.into_found())
+    noqa::remove_suppressed(source, checker.findings.into_found())
 }
 
-pub(super) struct Checker<'a> {
-    pub(super) scopes: Scopes<'a>,
-    pub(super) findings: Findings<'a>,
-    pub(super) context: Context,
+pub(super) struct LintChecker<'a> {
+    pub(super) scopes: ScopeTable<'a>,
+    pub(super) findings: FindingCollector<'a>,
+    pub(super) context: LintContext,
     /// `from __future__ import annotations`: annotations do not run.
     pub(super) defers_annotations: bool,
     /// Names listed in `__all__`.
     pub(super) exports: Vec<&'a str>,
     /// Reads that found no binding; a later `global` statement may still provide one.
     pub(super) unresolved: Vec<(String, TextSize)>,
-    deferred: VecDeque<Deferred<'a>>,
+    deferred: VecDeque<DeferredVisit<'a>>,
 }
 
 /// Context of a node that affects the names in it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Context {
-    pub(super) strings: Strings,
-    pub(super) lookup: Lookup,
+pub(super) struct LintContext {
+    pub(super) strings: StringMeaning,
+    pub(super) lookup: LookupTime,
     /// Whether the node is in the body of a `try` that catches `NameError`.
     pub(super) catches_name_error: bool,
     /// Whether the node is under an `if`, `while`, `match`, or in a branch of a `try`, where a `del` may not run.
@@ -50,7 +50,7 @@ pub(super) struct Context {
 
 /// Meaning of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Strings {
+pub(super) enum StringMeaning {
     #[default]
     Values,
     /// A quoted type.
@@ -58,25 +58,25 @@ pub(super) enum Strings {
 }
 
 /// Code that is evaluated after all names around it are bound.
-pub(super) enum Work<'a> {
+pub(super) enum DeferredCode<'a> {
     Function(&'a ast::StmtFunctionDef),
     Lambda(&'a ast::ExprLambda),
     Annotation(&'a Expr),
     QuotedAnnotation(&'a ast::ExprStringLiteral),
 }
 
-struct Deferred<'a> {
-    work: Work<'a>,
+struct DeferredVisit<'a> {
+    work: DeferredCode<'a>,
     scope: ScopeId,
-    context: Context,
+    context: LintContext,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> LintChecker<'a> {
     fn new() -> Self {
         Self {
-            scopes: Scopes::new(),
-            findings: Findings::default(),
-            context: Context::default(),
+            scopes: ScopeTable::new(),
+            findings: FindingCollector::default(),
+            context: LintContext::default(),
             defers_annotations: false,
             exports: Vec::new(),
             unresolved: Vec::new(),
@@ -84,30 +84,33 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn defer(&mut self, work: Work<'a>) {
-        self.deferred.push_back(Deferred { work, scope: self.scopes.current(), context: self.context });
+    pub(super) fn defer(&mut self, work: DeferredCode<'a>) {
+        self.deferred.push_back(DeferredVisit { work, scope: self.scopes.current(), context: self.context });
     }
 
     fn run_deferred(&mut self) {
-        while let Some(Deferred { work, scope, context }) = self.deferred.pop_front() {
+        while let Some(DeferredVisit { work, scope, context }) = self.deferred.pop_front() {
             self.scopes.go_to(scope);
-            let body = Context { is_conditional: context.is_conditional, ..Context::default() };
-            let annotation =
-                Context { lookup: Lookup::Forward, strings: Strings::Annotations, ..Context::default() };
+            let body = LintContext { is_conditional: context.is_conditional, ..LintContext::default() };
+            let annotation = LintContext {
+                lookup: LookupTime::Forward,
+                strings: StringMeaning::Annotations,
+                ..LintContext::default()
+            };
             match work {
-                Work::Function(function) => {
+                DeferredCode::Function(function) => {
                     self.context = body;
                     self.run_function(function);
                 }
-                Work::Lambda(lambda) => {
+                DeferredCode::Lambda(lambda) => {
                     self.context = body;
                     self.run_lambda(lambda);
                 }
-                Work::Annotation(expression) => {
+                DeferredCode::Annotation(expression) => {
                     self.context = annotation;
                     self.visit_expr(expression);
                 }
-                Work::QuotedAnnotation(literal) => {
+                DeferredCode::QuotedAnnotation(literal) => {
                     self.context = annotation;
                     self.read_quoted_annotation(literal);
                 }
@@ -130,14 +133,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Visits `expression` in another context.
-    pub(super) fn visit_in(&mut self, context: Context, expression: &'a Expr) {
+    pub(super) fn visit_in_context(&mut self, context: LintContext, expression: &'a Expr) {
         let before = std::mem::replace(&mut self.context, context);
         self.visit_expr(expression);
         self.context = before;
     }
 
-    pub(super) fn visit_as(&mut self, strings: Strings, expression: &'a Expr) {
-        self.visit_in(Context { strings, ..self.context }, expression);
+    pub(super) fn visit_with_strings(&mut self, strings: StringMeaning, expression: &'a Expr) {
+        self.visit_in_context(LintContext { strings, ..self.context }, expression);
     }
 
     pub(super) fn read(&mut self, name: &str, offset: TextSize) {
@@ -148,9 +151,9 @@ impl<'a> Checker<'a> {
     }
 }
 
-impl<'a> Visitor<'a> for Checker<'a> {
+impl<'a> Visitor<'a> for LintChecker<'a> {
     fn visit_body(&mut self, body: &'a [Stmt]) {
-        pattern::unreachable_code(body, &mut self.findings);
+        structural_rules::unreachable_code(body, &mut self.findings);
         visitor::walk_body(self, body);
     }
 
@@ -204,8 +207,8 @@ impl<'a> Visitor<'a> for Checker<'a> {
             }
             Expr::Attribute(attribute) => self.visit_expr(&attribute.value),
             Expr::StringLiteral(literal) => {
-                if self.context.strings == Strings::Annotations {
-                    self.defer(Work::QuotedAnnotation(literal));
+                if self.context.strings == StringMeaning::Annotations {
+                    self.defer(DeferredCode::QuotedAnnotation(literal));
                 }
             }
             Expr::Call(call) => self.call(call),
@@ -217,15 +220,15 @@ impl<'a> Visitor<'a> for Checker<'a> {
             Expr::Generator(generator) => self.comprehension(&generator.generators, None, &generator.elt),
             Expr::DictComp(dict) => self.comprehension(&dict.generators, dict.key.as_deref(), &dict.value),
             Expr::Compare(compare) => {
-                pattern::comparisons(compare, &mut self.findings);
+                structural_rules::comparisons(compare, &mut self.findings);
                 visitor::walk_expr(self, expression);
             }
             Expr::Dict(dict) => {
-                pattern::duplicate_keys(dict, &mut self.findings);
+                structural_rules::duplicate_keys(dict, &mut self.findings);
                 visitor::walk_expr(self, expression);
             }
             Expr::FString(string) => {
-                pattern::empty_f_string(string, &mut self.findings);
+                structural_rules::empty_f_string(string, &mut self.findings);
                 self.visit_values(expression);
             }
             Expr::TString(_) => self.visit_values(expression),
@@ -241,9 +244,9 @@ impl<'a> Visitor<'a> for Checker<'a> {
 
     fn visit_annotation(&mut self, annotation: &'a Expr) {
         if self.defers_annotations {
-            self.defer(Work::Annotation(annotation));
+            self.defer(DeferredCode::Annotation(annotation));
         } else {
-            self.visit_as(Strings::Annotations, annotation);
+            self.visit_with_strings(StringMeaning::Annotations, annotation);
         }
     }
 

@@ -6,10 +6,10 @@ use menace_model::inventory::LintRule::{
 };
 
 use super::findings;
-use crate::syntax::Source;
+use crate::syntax::ParsedPythonSource;
 
 fn check(snippet: &str, expected: &[(LintRule, u32, &str)]) {
-    let found = findings(&Source::parse(snippet.to_owned()));
+    let found = findings(&ParsedPythonSource::parse(snippet.to_owned()));
     let found: Vec<_> =
         found.iter().map(|finding| (finding.rule, finding.line, finding.name.as_str())).collect();
     assert_eq!(found, expected, "in\n{snippet}");
@@ -342,7 +342,7 @@ fn truncated_files_do_not_panic() {
                     match x:\n        case {'a': b, **c} | [d, *e] | F(g=h): f'{a!r:>{b}} {{}}' f''\n\
                     with a as (b, *c), d as e[0]: x += yield\ntype X[*T, **P] = 'T' \"P\"\n__all__ += ['a'] + b\n";
     for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
-        findings(&Source::parse(text[..end].to_owned()));
-        findings(&Source::parse(text[end..].to_owned()));
+        findings(&ParsedPythonSource::parse(text[..end].to_owned()));
+        findings(&ParsedPythonSource::parse(text[end..].to_owned()));
     }
 }

@@ -1,21 +1,21 @@
 //! Expressions that open scopes, bind names, or turn strings into types.
 
 use super::binding::BindingKind;
-use super::check::{Checker, Strings, Work};
-use super::origin::Form;
+use super::check::{DeferredCode, LintChecker, StringMeaning};
+use super::origin::SubscriptForm;
 use super::scope::ScopeKind;
-use super::statement::InClass;
+use super::statement::ClassNameRole;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, ast};
 
-impl<'a> Checker<'a> {
+impl<'a> LintChecker<'a> {
     pub(super) fn lambda(&mut self, lambda: &'a ast::ExprLambda) {
         let parameters =
             lambda.parameters.iter().flat_map(|parameters| parameters.iter_non_variadic_params());
         for default in parameters.filter_map(|parameter| parameter.default.as_deref()) {
             self.visit_expr(default);
         }
-        self.defer(Work::Lambda(lambda));
+        self.defer(DeferredCode::Lambda(lambda));
     }
 
     /// The first iterable is evaluated in the enclosing scope; the rest has a scope of its own.
@@ -41,7 +41,7 @@ impl<'a> Checker<'a> {
     }
 
     fn bind_generator(&mut self, generator: &'a ast::Comprehension) {
-        self.bind_target(&generator.target, BindingKind::Definition, InClass::Variable);
+        self.bind_target(&generator.target, BindingKind::Definition, ClassNameRole::Variable);
         for condition in &generator.ifs {
             self.visit_expr(condition);
         }
@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
         self.visit_expr(&named.value);
         match &*named.target {
             Expr::Name(name) => {
-                self.shadow_builtin(&name.id, name.start(), InClass::Variable);
+                self.shadow_builtin(&name.id, name.start(), ClassNameRole::Variable);
                 self.scopes.bind_outside_comprehensions(&name.id, name.start());
             }
             target => self.visit_expr(target),
@@ -62,8 +62,8 @@ impl<'a> Checker<'a> {
         self.visit_expr(&call.func);
         match self.typing_call(&call.func) {
             Some(function) => self.typing_arguments(function, &call.arguments),
-            None if self.context.strings == Strings::Annotations => {
-                let before = std::mem::replace(&mut self.context.strings, Strings::Values);
+            None if self.context.strings == StringMeaning::Annotations => {
+                let before = std::mem::replace(&mut self.context.strings, StringMeaning::Values);
                 self.visit_arguments(&call.arguments);
                 self.context.strings = before;
             }
@@ -95,8 +95,10 @@ impl<'a> Checker<'a> {
             match (function, position) {
                 ("NamedTuple", 1) => self.visit_fields(argument),
                 ("TypedDict", 1) => self.visit_typed_dict(argument),
-                ("cast", 0) | ("NewType" | "TypeVar", 1..) => self.visit_as(Strings::Annotations, argument),
-                _ => self.visit_as(Strings::Values, argument),
+                ("cast", 0) | ("NewType" | "TypeVar", 1..) => {
+                    self.visit_with_strings(StringMeaning::Annotations, argument);
+                }
+                _ => self.visit_with_strings(StringMeaning::Values, argument),
             }
         }
         for keyword in &arguments.keywords {
@@ -107,8 +109,8 @@ impl<'a> Checker<'a> {
                 "NewType" => name == "tp",
                 _ => name != "total",
             };
-            let strings = if is_type { Strings::Annotations } else { Strings::Values };
-            self.visit_as(strings, &keyword.value);
+            let strings = if is_type { StringMeaning::Annotations } else { StringMeaning::Values };
+            self.visit_with_strings(strings, &keyword.value);
         }
     }
 
@@ -123,8 +125,8 @@ impl<'a> Checker<'a> {
                 Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })
                     if elts.len() == 2 =>
                 {
-                    self.visit_as(Strings::Values, &elts[0]);
-                    self.visit_as(Strings::Annotations, &elts[1]);
+                    self.visit_with_strings(StringMeaning::Values, &elts[0]);
+                    self.visit_with_strings(StringMeaning::Annotations, &elts[1]);
                 }
                 _ => self.visit_expr(field),
             }
@@ -136,19 +138,19 @@ impl<'a> Checker<'a> {
         let Expr::Dict(dict) = fields else { return self.visit_expr(fields) };
         for item in &dict.items {
             if let Some(key) = &item.key {
-                self.visit_as(Strings::Values, key);
+                self.visit_with_strings(StringMeaning::Values, key);
             }
-            self.visit_as(Strings::Annotations, &item.value);
+            self.visit_with_strings(StringMeaning::Annotations, &item.value);
         }
     }
 
     pub(super) fn subscript(&mut self, subscript: &'a ast::ExprSubscript) {
         self.visit_expr(&subscript.value);
         match self.scopes.form(subscript) {
-            Form::Literal => self.visit_as(Strings::Values, &subscript.slice),
-            Form::Generic => self.visit_as(Strings::Annotations, &subscript.slice),
-            Form::Annotated => self.annotated(&subscript.slice),
-            Form::Other => self.visit_expr(&subscript.slice),
+            SubscriptForm::Literal => self.visit_with_strings(StringMeaning::Values, &subscript.slice),
+            SubscriptForm::Generic => self.visit_with_strings(StringMeaning::Annotations, &subscript.slice),
+            SubscriptForm::Annotated => self.annotated(&subscript.slice),
+            SubscriptForm::Other => self.visit_expr(&subscript.slice),
         }
     }
 
@@ -156,14 +158,14 @@ impl<'a> Checker<'a> {
     fn annotated(&mut self, slice: &'a Expr) {
         let Expr::Tuple(tuple) = slice else { return self.visit_expr(slice) };
         for (position, element) in tuple.elts.iter().enumerate() {
-            let strings = if position == 0 { Strings::Annotations } else { Strings::Values };
-            self.visit_as(strings, element);
+            let strings = if position == 0 { StringMeaning::Annotations } else { StringMeaning::Values };
+            self.visit_with_strings(strings, element);
         }
     }
 
     /// Visits the inside of a formatted string, where strings are values.
     pub(super) fn visit_values(&mut self, expression: &'a Expr) {
-        let before = std::mem::replace(&mut self.context.strings, Strings::Values);
+        let before = std::mem::replace(&mut self.context.strings, StringMeaning::Values);
         visitor::walk_expr(self, expression);
         self.context.strings = before;
     }

@@ -7,7 +7,7 @@ use menace_model::inventory::LintRule;
 use crate::syntax::TextSize;
 
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct UnfilteredFinding<'a> {
     pub(super) rule: LintRule,
     pub(super) offset: TextSize,
     /// Start of the enclosing statement, when a `# noqa` on its line also suppresses the finding.
@@ -16,13 +16,13 @@ pub(super) struct Found<'a> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Findings<'a> {
-    found: Vec<Found<'a>>,
+pub(super) struct FindingCollector<'a> {
+    found: Vec<UnfilteredFinding<'a>>,
 }
 
-impl<'a> Findings<'a> {
+impl<'a> FindingCollector<'a> {
     pub(super) fn add(&mut self, rule: LintRule, offset: TextSize, name: impl Into<Cow<'a, str>>) {
-        self.found.push(Found { rule, offset, statement: None, name: name.into() });
+        self.found.push(UnfilteredFinding { rule, offset, statement: None, name: name.into() });
     }
 
     pub(super) fn add_in_statement(
@@ -32,10 +32,10 @@ impl<'a> Findings<'a> {
         name: &'a str,
         statement: TextSize,
     ) {
-        self.found.push(Found { rule, offset, statement: Some(statement), name: name.into() });
+        self.found.push(UnfilteredFinding { rule, offset, statement: Some(statement), name: name.into() });
     }
 
-    pub(super) fn into_found(self) -> Vec<Found<'a>> {
+    pub(super) fn into_found(self) -> Vec<UnfilteredFinding<'a>> {
         self.found
     }
 }

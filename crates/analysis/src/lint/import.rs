@@ -1,11 +1,11 @@
 //! Imports, and `__all__`, which exports imported names.
 
-use super::binding::{BindingKind, Import, ImportForm};
-use super::check::Checker;
+use super::binding::{BindingKind, BoundImport, ImportForm};
+use super::check::LintChecker;
 use super::scope::ScopeKind;
 use crate::syntax::{Expr, Ranged, ast};
 
-impl<'a> Checker<'a> {
+impl<'a> LintChecker<'a> {
     pub(super) fn import(&mut self, statement: &'a ast::StmtImport) {
         for alias in &statement.names {
             let path = alias.name.as_str();
@@ -14,7 +14,7 @@ impl<'a> Checker<'a> {
                 (None, Some((package, _))) => (package, ImportForm::Submodule),
                 (None, None) => (path, ImportForm::Module),
             };
-            let import = Import { alias, module: path, form, statement: statement.start() };
+            let import = BoundImport { alias, module: path, form, statement: statement.start() };
             self.scopes.bind(name, alias.start(), BindingKind::Import(import));
         }
     }
@@ -33,7 +33,7 @@ impl<'a> Checker<'a> {
                 self.scopes.import_everything();
             } else {
                 let form = ImportForm::Member;
-                let import = Import { alias, module, form, statement: statement.start() };
+                let import = BoundImport { alias, module, form, statement: statement.start() };
                 self.scopes.bind(name, alias.start(), BindingKind::Import(import));
             }
         }

@@ -1,12 +1,12 @@
 //! Name lookup as in Python: from the innermost scope outwards, skipping classes, ending at the builtins.
 
-use super::binding::{Binding, BindingId, BindingKind};
+use super::binding::{BindingId, BindingKind, NameBinding};
 use super::builtins;
-use super::scope::{MODULE, Scope, ScopeId, ScopeKind, Scopes};
+use super::scope::{LexicalScope, MODULE, ScopeId, ScopeKind, ScopeTable};
 
 /// Time at which a name is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Lookup {
+pub(super) enum LookupTime {
     /// At run time of the code.
     #[default]
     Runtime,
@@ -14,11 +14,11 @@ pub(super) enum Lookup {
     Forward,
 }
 
-impl<'a> Scopes<'a> {
+impl<'a> ScopeTable<'a> {
     /// Marks the binding of `name` as used. False when nothing can have bound it.
-    pub(super) fn resolve(&mut self, name: &str, lookup: Lookup) -> bool {
+    pub(super) fn resolve(&mut self, name: &str, lookup: LookupTime) -> bool {
         let Some(symbol) = self.symbol(name) else { return self.resolves_unbound(name) };
-        if lookup == Lookup::Forward {
+        if lookup == LookupTime::Forward {
             match self.latest(MODULE, symbol) {
                 Some(found) if !self.binding(found).is_unbound() => {
                     self.mark_used(found);
@@ -28,7 +28,7 @@ impl<'a> Scopes<'a> {
                 _ => {}
             }
         }
-        let mut path = Path::from(self.current());
+        let mut path = ScopeSearch::from(self.current());
         while let Some(scope) = path.step(self) {
             if let Some(found) = self.latest(scope, symbol)
                 && let Some(is_bound) = self.read(found, lookup)
@@ -40,13 +40,13 @@ impl<'a> Scopes<'a> {
     }
 
     /// Reads a binding; returns whether it holds a value, or `None` when the search continues in the enclosing scope.
-    fn read(&mut self, id: BindingId, lookup: Lookup) -> Option<bool> {
+    fn read(&mut self, id: BindingId, lookup: LookupTime) -> Option<bool> {
         self.mark_used(id);
         let binding = self.binding(id);
         match binding.kind {
             // In a function the annotation makes the name local, and it has no value.
             BindingKind::Annotation if self.kind_of(binding.scope) == ScopeKind::Function => Some(false),
-            BindingKind::Annotation if lookup == Lookup::Runtime => None,
+            BindingKind::Annotation if lookup == LookupTime::Runtime => None,
             BindingKind::Deletion => Some(false),
             BindingKind::FormerException(None) => Some(builtins::is_predefined(binding.name)),
             BindingKind::FormerException(Some(target))
@@ -74,7 +74,7 @@ impl<'a> Scopes<'a> {
         match name {
             "__module__" | "__qualname__" => self.current_kind() == ScopeKind::Class,
             "__class__" => {
-                let mut outwards = self.outwards().map(|scope| scope.kind);
+                let mut outwards = self.enclosing_scopes().map(|scope| scope.kind);
                 outwards.any(|kind| matches!(kind, ScopeKind::Function | ScopeKind::Lambda))
                     && outwards.any(|kind| kind == ScopeKind::Class)
             }
@@ -83,22 +83,22 @@ impl<'a> Scopes<'a> {
     }
 
     fn sees_star_import(&self) -> bool {
-        self.outwards().any(|scope| scope.imports_everything)
+        self.enclosing_scopes().any(|scope| scope.imports_everything)
     }
 
-    fn outwards(&self) -> impl Iterator<Item = &Scope> {
+    fn enclosing_scopes(&self) -> impl Iterator<Item = &LexicalScope> {
         let start = Some(self.scope(self.current()));
         std::iter::successors(start, |scope| scope.parent.map(|parent| self.scope(parent)))
     }
 
     /// The binding that `name` refers to, without counting as a use.
-    pub(super) fn peek(&self, name: &str) -> Option<&Binding<'a>> {
+    pub(super) fn peek(&self, name: &str) -> Option<&NameBinding<'a>> {
         self.find(name).map(|id| self.binding(id))
     }
 
     pub(super) fn find(&self, name: &str) -> Option<BindingId> {
         let symbol = self.symbol(name)?;
-        let mut path = Path::from(self.current());
+        let mut path = ScopeSearch::from(self.current());
         while let Some(scope) = path.step(self) {
             let Some(found) = self.latest(scope, symbol) else { continue };
             match self.binding(found).kind {
@@ -112,7 +112,7 @@ impl<'a> Scopes<'a> {
     }
 
     /// The binding in a function around the current one.
-    pub(super) fn binding_around(&self, name: &str) -> Option<BindingId> {
+    pub(super) fn binding_in_enclosing_function(&self, name: &str) -> Option<BindingId> {
         let symbol = self.symbol(name)?;
         let mut next = self.scope(self.current()).parent;
         while let Some(id) = next {
@@ -144,18 +144,18 @@ impl<'a> Scopes<'a> {
 }
 
 /// Scopes that a lookup searches, innermost first. Names of a class are visible in its own body only.
-struct Path {
+struct ScopeSearch {
     next: Option<ScopeId>,
     sees_class: bool,
     is_first: bool,
 }
 
-impl Path {
+impl ScopeSearch {
     fn from(scope: ScopeId) -> Self {
         Self { next: Some(scope), sees_class: true, is_first: true }
     }
 
-    fn step(&mut self, scopes: &Scopes<'_>) -> Option<ScopeId> {
+    fn step(&mut self, scopes: &ScopeTable<'_>) -> Option<ScopeId> {
         loop {
             let id = self.next?;
             let scope = scopes.scope(id);

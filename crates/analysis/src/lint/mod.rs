@@ -7,16 +7,16 @@ mod annotation;
 mod binding;
 mod builtins;
 mod check;
-mod default;
 mod expression;
 mod finding;
 mod import;
 mod lookup;
+mod mutable_default;
 mod noqa;
 mod origin;
-mod pattern;
 mod scope;
 mod statement;
+mod structural_rules;
 mod unused;
 
 #[cfg(test)]

@@ -3,18 +3,21 @@
 use menace_model::inventory::{LintFinding, LintRule};
 use rustc_hash::FxHashMap;
 
-use super::finding::Found;
-use crate::syntax::{Ranged, Source, TextRange, TextSize, TokenKind};
+use super::finding::UnfilteredFinding;
+use crate::syntax::{ParsedPythonSource, Ranged, TextRange, TextSize, TokenKind};
 
 /// Findings that no comment suppresses, sorted by line and rule.
-pub(super) fn without_suppressed(source: &Source, mut found: Vec<Found<'_>>) -> Vec<LintFinding> {
+pub(super) fn remove_suppressed(
+    source: &ParsedPythonSource,
+    mut found: Vec<UnfilteredFinding<'_>>,
+) -> Vec<LintFinding> {
     if !found.is_empty() && mentions_noqa(source.text()) {
-        let suppressions = Suppressions::read(source);
-        found.retain(|finding| !suppressions.cover(source, finding));
+        let suppressions = NoqaSuppressions::read(source);
+        found.retain(|finding| !suppressions.suppresses(source, finding));
     }
     let mut findings: Vec<(LintFinding, TextSize)> = found
         .into_iter()
-        .map(|Found { rule, offset, name, .. }| {
+        .map(|UnfilteredFinding { rule, offset, name, .. }| {
             (LintFinding { rule, line: source.line_of(offset), name: name.into_owned() }, offset)
         })
         .collect();
@@ -51,12 +54,12 @@ fn codes(rule: LintRule) -> &'static [&'static str] {
 
 /// Rules that one comment suppresses.
 #[derive(Debug, PartialEq, Eq)]
-enum Directive<'a> {
+enum NoqaDirective<'a> {
     Everything,
     Codes(Vec<&'a str>),
 }
 
-impl Directive<'_> {
+impl NoqaDirective<'_> {
     fn covers(&self, rule: LintRule) -> bool {
         match self {
             Self::Everything => true,
@@ -66,16 +69,16 @@ impl Directive<'_> {
 }
 
 #[derive(Default)]
-struct Suppressions<'a> {
-    file: Vec<Directive<'a>>,
-    lines: FxHashMap<u32, Directive<'a>>,
+struct NoqaSuppressions<'a> {
+    file: Vec<NoqaDirective<'a>>,
+    lines: FxHashMap<u32, NoqaDirective<'a>>,
     /// First and last lines of spans that can have a comment only at their end: strings over several lines and lines
     /// joined by backslashes. In source order.
     spans: Vec<(u32, u32)>,
 }
 
-impl<'a> Suppressions<'a> {
-    fn read(source: &'a Source) -> Self {
+impl<'a> NoqaSuppressions<'a> {
+    fn read(source: &'a ParsedPythonSource) -> Self {
         let mut suppressions = Self::default();
         let mut string_starts: Vec<TextSize> = Vec::new();
         let mut previous_end = TextSize::new(0);
@@ -101,7 +104,7 @@ impl<'a> Suppressions<'a> {
         suppressions
     }
 
-    fn add_span(&mut self, source: &Source, start: TextSize, end: TextSize) {
+    fn add_span(&mut self, source: &ParsedPythonSource, start: TextSize, end: TextSize) {
         let (first, last) = (source.line_of(start), source.line_of(end));
         if first == last {
             return;
@@ -114,7 +117,7 @@ impl<'a> Suppressions<'a> {
         self.spans.push(span);
     }
 
-    fn add_comment(&mut self, source: &'a Source, range: TextRange) {
+    fn add_comment(&mut self, source: &'a ParsedPythonSource, range: TextRange) {
         let comment = source.slice(range);
         let line = source.line_of(range.start());
         if let Some(directive) = file_directive(comment) {
@@ -126,15 +129,15 @@ impl<'a> Suppressions<'a> {
         }
     }
 
-    fn cover(&self, source: &Source, finding: &Found<'_>) -> bool {
+    fn suppresses(&self, source: &ParsedPythonSource, finding: &UnfilteredFinding<'_>) -> bool {
         self.file.iter().any(|directive| directive.covers(finding.rule))
-            || self.line_covers(source.line_of(finding.offset), finding.rule)
+            || self.line_suppresses(source.line_of(finding.offset), finding.rule)
             || finding
                 .statement
-                .is_some_and(|statement| self.line_covers(source.line_of(statement), finding.rule))
+                .is_some_and(|statement| self.line_suppresses(source.line_of(statement), finding.rule))
     }
 
-    fn line_covers(&self, line: u32, rule: LintRule) -> bool {
+    fn line_suppresses(&self, line: u32, rule: LintRule) -> bool {
         let line = match self.spans.get(self.spans.partition_point(|span| span.1 < line)) {
             Some((first, last)) if *first <= line => *last,
             _ => line,
@@ -143,13 +146,13 @@ impl<'a> Suppressions<'a> {
     }
 }
 
-fn is_only_content_of_line(source: &Source, start: TextSize) -> bool {
+fn is_only_content_of_line(source: &ParsedPythonSource, start: TextSize) -> bool {
     let before = &source.text()[..usize::from(start)];
     before.rsplit(['\n', '\r']).next().is_none_or(|line| line.trim().is_empty())
 }
 
 /// `# ruff: noqa` or `# flake8: noqa`, with or without codes.
-fn file_directive(comment: &str) -> Option<Directive<'_>> {
+fn file_directive(comment: &str) -> Option<NoqaDirective<'_>> {
     let comment = comment.strip_prefix('#')?.trim_start();
     let rest = comment.strip_prefix("ruff").or_else(|| comment.strip_prefix("flake8"))?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
@@ -158,7 +161,7 @@ fn file_directive(comment: &str) -> Option<Directive<'_>> {
 }
 
 /// `# noqa` or `# noqa: F401, F841`, also after another comment.
-fn line_directive(comment: &str) -> Option<Directive<'_>> {
+fn line_directive(comment: &str) -> Option<NoqaDirective<'_>> {
     comment.match_indices('#').find_map(|(index, _)| {
         let rest = comment[index + 1..].trim_start();
         let noqa = rest.get(..4)?;
@@ -167,12 +170,12 @@ fn line_directive(comment: &str) -> Option<Directive<'_>> {
 }
 
 /// Parses the text after the word `noqa`. A malformed list suppresses nothing.
-fn directive(rest: &str) -> Option<Directive<'_>> {
+fn directive(rest: &str) -> Option<NoqaDirective<'_>> {
     if let Some(list) = rest.trim_start().strip_prefix(':') {
-        return read_codes(list).map(Directive::Codes);
+        return read_codes(list).map(NoqaDirective::Codes);
     }
     let ends = rest.is_empty() || rest.starts_with(|letter: char| letter.is_whitespace() || letter == '#');
-    ends.then_some(Directive::Everything)
+    ends.then_some(NoqaDirective::Everything)
 }
 
 /// Codes separated by commas or blanks, up to the first word that is not a code.
@@ -205,8 +208,8 @@ mod tests {
 
     fn check(comment: &str, expected: Option<&[&str]>) {
         let codes = line_directive(comment).map(|directive| match directive {
-            Directive::Everything => vec![],
-            Directive::Codes(codes) => codes,
+            NoqaDirective::Everything => vec![],
+            NoqaDirective::Codes(codes) => codes,
         });
         assert_eq!(codes.as_deref(), expected, "{comment}");
     }

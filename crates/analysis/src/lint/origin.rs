@@ -1,18 +1,18 @@
 //! Origin of a name, to recognise members of `typing` and `collections` under any alias.
 
-use super::binding::{BindingKind, Import, ImportForm};
+use super::binding::{BindingKind, BoundImport, ImportForm};
 use super::builtins;
-use super::scope::Scopes;
+use super::scope::ScopeTable;
 use crate::syntax::{Expr, ast};
 
 /// Name with the module that defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Origin<'n> {
+pub(super) struct NameOrigin<'n> {
     pub(super) module: &'n str,
     pub(super) member: &'n str,
 }
 
-impl Origin<'_> {
+impl NameOrigin<'_> {
     pub(super) fn is_typing(self) -> bool {
         matches!(self.module, "typing" | "typing_extensions")
     }
@@ -25,7 +25,7 @@ impl Origin<'_> {
 
 /// Content of a subscript's brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum SubscriptForm {
     /// `Literal[…]`: values.
     Literal,
     /// `Annotated[…]`: a type, then values.
@@ -36,26 +36,26 @@ pub(super) enum Form {
     Other,
 }
 
-impl Scopes<'_> {
+impl ScopeTable<'_> {
     /// The origin of a name or of an attribute of an imported module.
-    pub(super) fn origin<'n>(&'n self, expression: &'n Expr) -> Option<Origin<'n>> {
+    pub(super) fn origin<'n>(&'n self, expression: &'n Expr) -> Option<NameOrigin<'n>> {
         match expression {
             Expr::Name(name) => self.origin_of_name(name.id.as_str()),
             Expr::Attribute(attribute) => {
                 let member = attribute.attr.as_str();
-                self.module(&attribute.value).map(|module| Origin { module, member })
+                self.module(&attribute.value).map(|module| NameOrigin { module, member })
             }
             _ => None,
         }
     }
 
-    fn origin_of_name<'n>(&'n self, name: &'n str) -> Option<Origin<'n>> {
+    fn origin_of_name<'n>(&'n self, name: &'n str) -> Option<NameOrigin<'n>> {
         let Some(binding) = self.peek(name) else {
-            return builtins::is_builtin(name).then_some(Origin { module: "builtins", member: name });
+            return builtins::is_builtin(name).then_some(NameOrigin { module: "builtins", member: name });
         };
         match binding.kind {
-            BindingKind::Import(Import { form: ImportForm::Member, module, alias, .. }) => {
-                Some(Origin { module, member: alias.name.as_str() })
+            BindingKind::Import(BoundImport { form: ImportForm::Member, module, alias, .. }) => {
+                Some(NameOrigin { module, member: alias.name.as_str() })
             }
             _ => None,
         }
@@ -79,27 +79,29 @@ impl Scopes<'_> {
         }
     }
 
-    pub(super) fn form(&self, subscript: &ast::ExprSubscript) -> Form {
+    pub(super) fn form(&self, subscript: &ast::ExprSubscript) -> SubscriptForm {
         // Only these slices can contain a string, and most subscripts are plain indices.
         let may_hold_string = matches!(
             &*subscript.slice,
             Expr::StringLiteral(_) | Expr::Tuple(_) | Expr::List(_) | Expr::Subscript(_) | Expr::BinOp(_)
         );
         if !may_hold_string {
-            return Form::Other;
+            return SubscriptForm::Other;
         }
-        let Some(origin) = self.origin(&subscript.value) else { return Form::Other };
+        let Some(origin) = self.origin(&subscript.value) else { return SubscriptForm::Other };
         match (origin.module, origin.member) {
-            ("typing" | "typing_extensions", "Literal") => Form::Literal,
-            ("typing" | "typing_extensions", "Annotated") => Form::Annotated,
-            ("typing" | "typing_extensions" | "collections.abc", _) => Form::Generic,
-            ("builtins", "dict" | "frozenset" | "list" | "set" | "tuple" | "type") => Form::Generic,
+            ("typing" | "typing_extensions", "Literal") => SubscriptForm::Literal,
+            ("typing" | "typing_extensions", "Annotated") => SubscriptForm::Annotated,
+            ("typing" | "typing_extensions" | "collections.abc", _) => SubscriptForm::Generic,
+            ("builtins", "dict" | "frozenset" | "list" | "set" | "tuple" | "type") => SubscriptForm::Generic,
             ("collections", "ChainMap" | "Counter" | "OrderedDict" | "defaultdict" | "deque") => {
-                Form::Generic
+                SubscriptForm::Generic
             }
-            ("re", "Match" | "Pattern") => Form::Generic,
-            ("contextlib", "AbstractContextManager" | "AbstractAsyncContextManager") => Form::Generic,
-            _ => Form::Other,
+            ("re", "Match" | "Pattern") => SubscriptForm::Generic,
+            ("contextlib", "AbstractContextManager" | "AbstractAsyncContextManager") => {
+                SubscriptForm::Generic
+            }
+            _ => SubscriptForm::Other,
         }
     }
 }

@@ -5,14 +5,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::binding::{Binding, BindingId, BindingKind};
+use super::binding::{BindingId, BindingKind, NameBinding};
 use crate::syntax::TextSize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ScopeId(u32);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Symbol(u32);
+pub(super) struct SymbolId(u32);
 
 pub(super) const MODULE: ScopeId = ScopeId(0);
 
@@ -28,7 +28,7 @@ pub(super) enum ScopeKind {
 }
 
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct LexicalScope {
     pub(super) kind: ScopeKind,
     pub(super) parent: Option<ScopeId>,
     pub(super) imports_everything: bool,
@@ -36,19 +36,23 @@ pub(super) struct Scope {
 }
 
 #[derive(Debug)]
-pub(super) struct Scopes<'a> {
-    arena: Vec<Scope>,
-    bindings: Vec<Binding<'a>>,
-    symbols: FxHashMap<&'a str, Symbol>,
-    latest: FxHashMap<(ScopeId, Symbol), BindingId>,
+pub(super) struct ScopeTable<'a> {
+    arena: Vec<LexicalScope>,
+    bindings: Vec<NameBinding<'a>>,
+    symbols: FxHashMap<&'a str, SymbolId>,
+    latest: FxHashMap<(ScopeId, SymbolId), BindingId>,
     declared_globals: FxHashSet<&'a str>,
     current: ScopeId,
 }
 
-impl<'a> Scopes<'a> {
+impl<'a> ScopeTable<'a> {
     pub(super) fn new() -> Self {
-        let module =
-            Scope { kind: ScopeKind::Module, parent: None, imports_everything: false, calls_locals: false };
+        let module = LexicalScope {
+            kind: ScopeKind::Module,
+            parent: None,
+            imports_everything: false,
+            calls_locals: false,
+        };
         Self {
             arena: vec![module],
             bindings: Vec::new(),
@@ -79,7 +83,7 @@ impl<'a> Scopes<'a> {
     pub(super) fn enter(&mut self, kind: ScopeKind) -> ScopeId {
         let id = ScopeId(index(self.arena.len()));
         let parent = Some(self.current);
-        self.arena.push(Scope { kind, parent, imports_everything: false, calls_locals: false });
+        self.arena.push(LexicalScope { kind, parent, imports_everything: false, calls_locals: false });
         self.go_to(id)
     }
 
@@ -105,7 +109,9 @@ impl<'a> Scopes<'a> {
     /// Binds the target of a `:=`, which in a comprehension belongs to the enclosing scope.
     pub(super) fn bind_outside_comprehensions(&mut self, name: &'a str, offset: TextSize) {
         let mut scope = self.current;
-        while let Scope { kind: ScopeKind::Comprehension, parent: Some(parent), .. } = self.scope(scope) {
+        while let LexicalScope { kind: ScopeKind::Comprehension, parent: Some(parent), .. } =
+            self.scope(scope)
+        {
             scope = *parent;
         }
         self.bind_in(scope, name, offset, BindingKind::Assignment);
@@ -116,7 +122,7 @@ impl<'a> Scopes<'a> {
             // The parser's placeholder for a name that is missing in broken code.
             return;
         }
-        let binding = Binding {
+        let binding = NameBinding {
             name,
             offset,
             kind,
@@ -134,7 +140,7 @@ impl<'a> Scopes<'a> {
     }
 
     /// Replaces a binding; reads of the old one count for the new one: in `x = 1; print(x); x = 2` nothing is unused.
-    fn shadow(&mut self, shadowed: BindingId, mut binding: Binding<'a>, symbol: Symbol) {
+    fn shadow(&mut self, shadowed: BindingId, mut binding: NameBinding<'a>, symbol: SymbolId) {
         if matches!(binding.kind, BindingKind::Annotation) {
             return;
         }
@@ -147,14 +153,14 @@ impl<'a> Scopes<'a> {
         self.push(binding, symbol);
     }
 
-    fn push(&mut self, binding: Binding<'a>, symbol: Symbol) {
+    fn push(&mut self, binding: NameBinding<'a>, symbol: SymbolId) {
         let id = BindingId(index(self.bindings.len()));
         self.latest.insert((binding.scope, symbol), id);
         self.bindings.push(binding);
     }
 
-    fn intern(&mut self, name: &'a str) -> Symbol {
-        let next = Symbol(index(self.symbols.len()));
+    fn intern(&mut self, name: &'a str) -> SymbolId {
+        let next = SymbolId(index(self.symbols.len()));
         *self.symbols.entry(name).or_insert(next)
     }
 
@@ -173,7 +179,7 @@ impl<'a> Scopes<'a> {
     }
 
     pub(super) fn declare_nonlocal(&mut self, name: &'a str, offset: TextSize) {
-        match self.binding_around(name) {
+        match self.binding_in_enclosing_function(name) {
             Some(target) => {
                 self.mark_used(target);
                 self.bind(name, offset, BindingKind::Nonlocal(target));
@@ -195,16 +201,16 @@ impl<'a> Scopes<'a> {
     }
 
     /// All bindings, in the order of binding.
-    pub(super) fn bindings(&self) -> &[Binding<'a>] {
+    pub(super) fn bindings(&self) -> &[NameBinding<'a>] {
         &self.bindings
     }
 
     /// Symbol of a name that a scope binds.
-    pub(super) fn symbol(&self, name: &str) -> Option<Symbol> {
+    pub(super) fn symbol(&self, name: &str) -> Option<SymbolId> {
         self.symbols.get(name).copied()
     }
 
-    pub(super) fn latest(&self, scope: ScopeId, symbol: Symbol) -> Option<BindingId> {
+    pub(super) fn latest(&self, scope: ScopeId, symbol: SymbolId) -> Option<BindingId> {
         self.latest.get(&(scope, symbol)).copied()
     }
 
@@ -217,15 +223,15 @@ impl<'a> Scopes<'a> {
         self.bindings[id.0 as usize].is_used = true;
     }
 
-    pub(super) fn binding(&self, id: BindingId) -> &Binding<'a> {
+    pub(super) fn binding(&self, id: BindingId) -> &NameBinding<'a> {
         &self.bindings[id.0 as usize]
     }
 
-    pub(super) fn scope(&self, id: ScopeId) -> &Scope {
+    pub(super) fn scope(&self, id: ScopeId) -> &LexicalScope {
         &self.arena[id.0 as usize]
     }
 
-    fn scope_mut(&mut self, id: ScopeId) -> &mut Scope {
+    fn scope_mut(&mut self, id: ScopeId) -> &mut LexicalScope {
         &mut self.arena[id.0 as usize]
     }
 }

@@ -3,35 +3,35 @@
 use menace_model::inventory::LintRule;
 
 use super::binding::BindingKind;
-use super::check::{Checker, Context, Strings, Work};
+use super::check::{DeferredCode, LintChecker, LintContext, StringMeaning};
 use super::scope::{ScopeId, ScopeKind};
-use super::{builtins, default, pattern};
+use super::{builtins, mutable_default, structural_rules};
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, TextSize, ast};
 
 /// Meaning of a name that is bound in a class body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InClass {
+pub(super) enum ClassNameRole {
     /// An attribute: it hides a builtin in the class body only.
     Attribute,
     /// A temporary variable of the class body.
     Variable,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> LintChecker<'a> {
     pub(super) fn define_function(&mut self, function: &'a ast::StmtFunctionDef) {
         for decorator in &function.decorator_list {
             self.visit_decorator(decorator);
         }
-        self.shadow_builtin(&function.name, function.name.start(), InClass::Attribute);
+        self.shadow_builtin(&function.name, function.name.start(), ClassNameRole::Attribute);
         let outside = self.enter_type_parameters(function.type_params.as_deref());
         visitor::walk_parameters(self, &function.parameters);
         if let Some(annotation) = &function.returns {
             self.visit_annotation(annotation);
         }
-        default::mutable_defaults(&function.parameters, &self.scopes, &mut self.findings);
+        mutable_default::mutable_defaults(&function.parameters, &self.scopes, &mut self.findings);
         self.report_shadowing_parameters(function);
-        self.defer(Work::Function(function));
+        self.defer(DeferredCode::Function(function));
         self.scopes.go_to(outside);
         self.scopes.bind(&function.name, function.name.start(), BindingKind::Definition);
     }
@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
         for decorator in &class.decorator_list {
             self.visit_decorator(decorator);
         }
-        self.shadow_builtin(&class.name, class.name.start(), InClass::Variable);
+        self.shadow_builtin(&class.name, class.name.start(), ClassNameRole::Variable);
         let outside = self.enter_type_parameters(class.type_params.as_deref());
         if let Some(arguments) = &class.arguments {
             self.visit_arguments(arguments);
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
                 ast::TypeParam::TypeVarTuple(_) | ast::TypeParam::ParamSpec(_) => None,
             };
             for expression in bound.into_iter().chain(parameter.default()) {
-                self.defer(Work::Annotation(expression));
+                self.defer(DeferredCode::Annotation(expression));
             }
         }
         outside
@@ -99,9 +99,9 @@ impl<'a> Checker<'a> {
 
     pub(super) fn alias_type(&mut self, alias: &'a ast::StmtTypeAlias) {
         let outside = self.enter_type_parameters(alias.type_params.as_deref());
-        self.defer(Work::Annotation(&alias.value));
+        self.defer(DeferredCode::Annotation(&alias.value));
         self.scopes.go_to(outside);
-        self.bind_target(&alias.name, BindingKind::Definition, InClass::Attribute);
+        self.bind_target(&alias.name, BindingKind::Definition, ClassNameRole::Attribute);
     }
 
     pub(super) fn assign(&mut self, assign: &'a ast::StmtAssign) {
@@ -114,22 +114,22 @@ impl<'a> Checker<'a> {
         for target in &assign.targets {
             let is_unpacked = is_sequence(target) && !is_pairwise;
             let kind = if is_unpacked { BindingKind::Definition } else { BindingKind::Assignment };
-            self.bind_target(target, kind, InClass::Attribute);
+            self.bind_target(target, kind, ClassNameRole::Attribute);
         }
     }
 
     pub(super) fn assign_annotated(&mut self, assign: &'a ast::StmtAnnAssign) {
         self.visit_annotation(&assign.annotation);
         let Some(value) = &assign.value else {
-            return self.bind_target(&assign.target, BindingKind::Annotation, InClass::Attribute);
+            return self.bind_target(&assign.target, BindingKind::Annotation, ClassNameRole::Attribute);
         };
         let is_alias = self.scopes.origin(&assign.annotation).is_some_and(|origin| origin.is("TypeAlias"));
-        let strings = if is_alias { Strings::Annotations } else { self.context.strings };
-        self.visit_as(strings, value);
+        let strings = if is_alias { StringMeaning::Annotations } else { self.context.strings };
+        self.visit_with_strings(strings, value);
         let targets = std::slice::from_ref(&*assign.target);
         self.report_self_assignments(targets, value);
         self.collect_exports(targets, value);
-        self.bind_target(&assign.target, BindingKind::Assignment, InClass::Attribute);
+        self.bind_target(&assign.target, BindingKind::Assignment, ClassNameRole::Attribute);
     }
 
     pub(super) fn assign_augmented(&mut self, assign: &'a ast::StmtAugAssign) {
@@ -138,19 +138,19 @@ impl<'a> Checker<'a> {
         }
         self.visit_expr(&assign.value);
         self.collect_exports(std::slice::from_ref(&*assign.target), &assign.value);
-        self.bind_target(&assign.target, BindingKind::Assignment, InClass::Attribute);
+        self.bind_target(&assign.target, BindingKind::Assignment, ClassNameRole::Attribute);
     }
 
     fn report_self_assignments(&mut self, targets: &'a [Expr], value: &'a Expr) {
         // In a class, `x = x` copies an outer name into the class.
         if self.scopes.current_kind() != ScopeKind::Class {
-            pattern::self_assignments(targets, value, &mut self.findings);
+            structural_rules::self_assignments(targets, value, &mut self.findings);
         }
     }
 
     pub(super) fn for_loop(&mut self, statement: &'a ast::StmtFor) {
         self.visit_expr(&statement.iter);
-        self.bind_target(&statement.target, BindingKind::Definition, InClass::Variable);
+        self.bind_target(&statement.target, BindingKind::Definition, ClassNameRole::Variable);
         self.visit_body(&statement.body);
         self.visit_body(&statement.orelse);
     }
@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
             if let Some(target) = item.optional_vars.as_deref() {
                 let kind =
                     if target.is_tuple_expr() { BindingKind::Definition } else { BindingKind::Assignment };
-                self.bind_target(target, kind, InClass::Variable);
+                self.bind_target(target, kind, ClassNameRole::Variable);
             }
         }
         self.visit_body(&statement.body);
@@ -170,9 +170,9 @@ impl<'a> Checker<'a> {
     pub(super) fn try_except(&mut self, statement: &'a ast::StmtTry) {
         let before = self.context;
         let catches_name_error = before.catches_name_error || catches_name_error(&statement.handlers);
-        self.context = Context { catches_name_error, ..before };
+        self.context = LintContext { catches_name_error, ..before };
         self.visit_body(&statement.body);
-        self.context = Context { is_conditional: true, ..before };
+        self.context = LintContext { is_conditional: true, ..before };
         for ast::ExceptHandler::ExceptHandler(handler) in &statement.handlers {
             self.handle_exception(handler);
         }
@@ -182,12 +182,12 @@ impl<'a> Checker<'a> {
     }
 
     fn handle_exception(&mut self, handler: &'a ast::ExceptHandlerExceptHandler) {
-        pattern::bare_except(handler, &mut self.findings);
+        structural_rules::bare_except(handler, &mut self.findings);
         if let Some(exception) = &handler.type_ {
             self.visit_expr(exception);
         }
         let Some(name) = &handler.name else { return self.visit_body(&handler.body) };
-        self.shadow_builtin(name, name.start(), InClass::Variable);
+        self.shadow_builtin(name, name.start(), ClassNameRole::Variable);
         let hidden = self.scopes.begin_exception(name, name.start());
         self.visit_body(&handler.body);
         self.scopes.end_exception(name, name.start(), hidden);
@@ -228,7 +228,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Binds the names in the target of an assignment; other expressions in it are read.
-    pub(super) fn bind_target(&mut self, target: &'a Expr, kind: BindingKind<'a>, in_class: InClass) {
+    pub(super) fn bind_target(&mut self, target: &'a Expr, kind: BindingKind<'a>, in_class: ClassNameRole) {
         match target {
             Expr::Name(name) => {
                 self.shadow_builtin(&name.id, name.start(), in_class);
@@ -249,8 +249,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn shadow_builtin(&mut self, name: &'a str, offset: TextSize, in_class: InClass) {
-        let is_attribute = in_class == InClass::Attribute && self.scopes.current_kind() == ScopeKind::Class;
+    pub(super) fn shadow_builtin(&mut self, name: &'a str, offset: TextSize, in_class: ClassNameRole) {
+        let is_attribute =
+            in_class == ClassNameRole::Attribute && self.scopes.current_kind() == ScopeKind::Class;
         if !is_attribute && builtins::is_hidden_by_assignment(name) {
             self.findings.add(LintRule::ShadowedBuiltin, offset, name);
         }

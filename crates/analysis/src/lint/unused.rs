@@ -3,11 +3,11 @@
 use menace_model::inventory::LintRule;
 use rustc_hash::FxHashSet;
 
-use super::binding::{Binding, BindingKind, Import, ImportForm};
-use super::check::Checker;
-use super::scope::{ScopeId, ScopeKind, Scopes};
+use super::binding::{BindingKind, BoundImport, ImportForm, NameBinding};
+use super::check::LintChecker;
+use super::scope::{ScopeId, ScopeKind, ScopeTable};
 
-impl Checker<'_> {
+impl LintChecker<'_> {
     pub(super) fn report_undefined(&mut self) {
         for (name, offset) in std::mem::take(&mut self.unresolved) {
             if !self.scopes.is_declared_global(&name) {
@@ -21,7 +21,7 @@ impl Checker<'_> {
             self.scopes.export(name);
         }
         let used_packages = used_packages(&self.scopes);
-        let is_loaded_for_package = |binding: &Binding<'_>, import: Import<'_>| {
+        let is_loaded_for_package = |binding: &NameBinding<'_>, import: BoundImport<'_>| {
             import.form == ImportForm::Submodule && used_packages.contains(&(binding.scope, binding.name))
         };
         for binding in self.scopes.bindings().iter().filter(|binding| !binding.is_used) {
@@ -46,7 +46,7 @@ impl Checker<'_> {
     }
 }
 
-fn is_unused_variable(binding: &Binding<'_>, scopes: &Scopes<'_>) -> bool {
+fn is_unused_variable(binding: &NameBinding<'_>, scopes: &ScopeTable<'_>) -> bool {
     let is_read_by_locals = match scopes.kind_of(binding.scope) {
         ScopeKind::Function => scopes.calls_locals(binding.scope),
         ScopeKind::Lambda => false,
@@ -74,7 +74,7 @@ fn is_read_by_tools(name: &str) -> bool {
     )
 }
 
-fn is_unused_import(binding: &Binding<'_>, import: Import<'_>, scopes: &Scopes<'_>) -> bool {
+fn is_unused_import(binding: &NameBinding<'_>, import: BoundImport<'_>, scopes: &ScopeTable<'_>) -> bool {
     matches!(scopes.kind_of(binding.scope), ScopeKind::Module | ScopeKind::Function)
         && !binding.is_shadowed
         && !binding.belongs_outside
@@ -82,14 +82,14 @@ fn is_unused_import(binding: &Binding<'_>, import: Import<'_>, scopes: &Scopes<'
 }
 
 /// `import x as x` and `from m import x as x` declare a re-export.
-fn is_reexport(import: Import<'_>) -> bool {
+fn is_reexport(import: BoundImport<'_>) -> bool {
     import.alias.asname.as_ref().is_some_and(|name| name.as_str() == import.alias.name.as_str())
 }
 
 /// Packages that are imported under another name and used: next to `import numpy as np`, `import numpy.linalg`
 /// makes `np.linalg` work.
-fn used_packages<'a>(scopes: &Scopes<'a>) -> FxHashSet<(ScopeId, &'a str)> {
-    let package = |binding: &Binding<'a>| match binding.kind {
+fn used_packages<'a>(scopes: &ScopeTable<'a>) -> FxHashSet<(ScopeId, &'a str)> {
+    let package = |binding: &NameBinding<'a>| match binding.kind {
         BindingKind::Import(import) if binding.is_used && import.form == ImportForm::Module => {
             import.alias.asname.as_ref().map(|_| (binding.scope, import.module))
         }

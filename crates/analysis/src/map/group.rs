@@ -2,31 +2,31 @@
 
 use std::cmp::Reverse;
 
-use super::embed::{Embedder, TfIdf, similar_pairs};
-use super::graph::Graph;
-use super::greedy::greedy_modularity;
-use super::label::label_propagation;
+use super::embed::{Embedder, TfIdfEmbedder, similar_pairs};
+use super::graph::WeightedGraph;
+use super::greedy_modularity::greedy_modularity;
+use super::group_names::GroupNamer;
+use super::label_propagation::label_propagation;
 use super::louvain::louvain;
+use super::map_input::{MapInput, SortedMapInput};
 use super::modularity::modularity;
-use super::module_map::{Group, MODULE_MAP_VERSION, ModuleMap};
-use super::names::Names;
-use super::options::{Algorithm, MapOptions};
-use super::partition::Partition;
-use super::random::SplitMix64;
-use super::relations::related_modules;
-use super::repository::{MapInput, Repository};
+use super::module_map::{MODULE_MAP_VERSION, ModuleGroup, ModuleMap};
+use super::options::{GroupingAlgorithm, MapOptions};
+use super::partition::CommunityPartition;
+use super::related_modules::related_modules;
+use super::split_mix::SplitMix64;
 use super::themes::themes;
 
 /// Groups the modules of a repository, with TF-IDF for the wording.
 ///
 /// The same modules, edges, documents and options give the same map, in any order of the lists.
 pub fn group(input: &MapInput<'_>, options: &MapOptions) -> ModuleMap {
-    group_with(input, options, &TfIdf)
+    group_with(input, options, &TfIdfEmbedder)
 }
 
 /// Groups the modules of a repository with another embedder for the wording.
 pub fn group_with(input: &MapInput<'_>, options: &MapOptions, embedder: &dyn Embedder) -> ModuleMap {
-    let repository = Repository::new(input);
+    let repository = SortedMapInput::new(input);
     let module_count = repository.paths.len();
     let threshold = options.threshold_in_range();
     let similar = if options.reads_wording() {
@@ -38,10 +38,10 @@ pub fn group_with(input: &MapInput<'_>, options: &MapOptions, embedder: &dyn Emb
     let graph = related_modules(module_count, &repository.edges, relating_wording, threshold);
     let mut random = SplitMix64::new(options.seed);
     let (partition, noise) = match options.algorithm {
-        Algorithm::Louvain => (louvain(&graph, &mut random), Vec::new()),
-        Algorithm::Greedy => (greedy_modularity(&graph), Vec::new()),
-        Algorithm::Label => (label_propagation(&graph, &mut random), Vec::new()),
-        Algorithm::Hdbscan => {
+        GroupingAlgorithm::Louvain => (louvain(&graph, &mut random), Vec::new()),
+        GroupingAlgorithm::Greedy => (greedy_modularity(&graph), Vec::new()),
+        GroupingAlgorithm::Label => (label_propagation(&graph, &mut random), Vec::new()),
+        GroupingAlgorithm::Hdbscan => {
             let themes = themes(module_count, &similar, threshold);
             (themes.partition, themes.noise)
         }
@@ -63,14 +63,18 @@ pub fn group_with(input: &MapInput<'_>, options: &MapOptions, embedder: &dyn Emb
 }
 
 /// Groups with name, centre and cohesion: largest first; among equals, the one with the first path.
-fn described_groups(paths: &[&str], graph: &Graph, partition: &Partition) -> Vec<Group> {
+fn described_groups(
+    paths: &[&str],
+    graph: &WeightedGraph,
+    partition: &CommunityPartition,
+) -> Vec<ModuleGroup> {
     let mut communities = partition.members();
     communities.sort_by_key(|members| (Reverse(members.len()), members[0]));
-    let mut names = Names::new(paths);
+    let mut names = GroupNamer::new(paths);
     let described = |(id, members): (usize, Vec<usize>)| {
         let modules: Vec<&str> = members.iter().map(|&node| paths[node]).collect();
         let central = paths[central_node(graph, partition, &members)];
-        Group {
+        ModuleGroup {
             id,
             name: names.name(&modules, central),
             central: central.to_owned(),
@@ -82,7 +86,7 @@ fn described_groups(paths: &[&str], graph: &Graph, partition: &Partition) -> Vec
 }
 
 /// Node with the most weight to its own group; then with the most total weight; then the first.
-fn central_node(graph: &Graph, partition: &Partition, members: &[usize]) -> usize {
+fn central_node(graph: &WeightedGraph, partition: &CommunityPartition, members: &[usize]) -> usize {
     let rank = |node: usize| (weight_inside(graph, partition, node), graph.strength(node));
     let mut central = members[0];
     for &node in &members[1..] {
@@ -93,13 +97,13 @@ fn central_node(graph: &Graph, partition: &Partition, members: &[usize]) -> usiz
     central
 }
 
-fn cohesion(graph: &Graph, partition: &Partition, members: &[usize]) -> f64 {
+fn cohesion(graph: &WeightedGraph, partition: &CommunityPartition, members: &[usize]) -> f64 {
     let inside: f64 = members.iter().map(|&node| weight_inside(graph, partition, node)).sum::<f64>() / 2.0;
     let touching: f64 = members.iter().map(|&node| graph.strength(node)).sum::<f64>() - inside;
     if touching > 0.0 { inside / touching } else { 0.0 }
 }
 
-fn weight_inside(graph: &Graph, partition: &Partition, node: usize) -> f64 {
+fn weight_inside(graph: &WeightedGraph, partition: &CommunityPartition, node: usize) -> f64 {
     let community = partition.community_of(node);
     let links = graph.links(node).iter().filter(|link| partition.community_of(link.node) == community);
     // Not `sum`, whose zero is negative and would be written to the file as -0.0.

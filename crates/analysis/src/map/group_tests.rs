@@ -3,16 +3,20 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::map::repository::Edge;
+use crate::map::map_input::ModuleEdge;
 
-const ALGORITHMS: [Algorithm; 4] =
-    [Algorithm::Louvain, Algorithm::Greedy, Algorithm::Label, Algorithm::Hdbscan];
+const ALGORITHMS: [GroupingAlgorithm; 4] = [
+    GroupingAlgorithm::Louvain,
+    GroupingAlgorithm::Greedy,
+    GroupingAlgorithm::Label,
+    GroupingAlgorithm::Hdbscan,
+];
 
-fn edge(from: usize, to: usize, weight: f64) -> Edge {
-    Edge { from, to, weight }
+fn edge(from: usize, to: usize, weight: f64) -> ModuleEdge {
+    ModuleEdge { from, to, weight }
 }
 
-fn options(algorithm: Algorithm) -> MapOptions {
+fn options(algorithm: GroupingAlgorithm) -> MapOptions {
     MapOptions { algorithm, ..MapOptions::default() }
 }
 
@@ -60,14 +64,14 @@ fn every_algorithm_separates_billing_from_networking() {
         assert_eq!(groups, [("shop/billing", 3), ("shop/net", 3), ("scripts/release", 1)], "{algorithm}");
         assert_eq!(map.group_of("shop/net/packet.py").unwrap().id, 1);
         let expected_noise: &[&str] =
-            if algorithm == Algorithm::Hdbscan { &["scripts/release.py"] } else { &[] };
+            if algorithm == GroupingAlgorithm::Hdbscan { &["scripts/release.py"] } else { &[] };
         assert_eq!(map.noise, expected_noise);
     }
 }
 
 #[test]
 fn groups_have_a_centre_and_cohesion() {
-    let map = group(&shop(), &options(Algorithm::Louvain));
+    let map = group(&shop(), &options(GroupingAlgorithm::Louvain));
     assert_eq!(map.groups[0].central, "shop/billing/invoice.py");
     assert!((map.groups[0].cohesion - 9.0 / 10.0).abs() < 1e-12);
     assert_eq!(map.groups[2].central, "scripts/release.py");
@@ -77,9 +81,9 @@ fn groups_have_a_centre_and_cohesion() {
 #[test]
 fn wording_relates_modules_without_imports() {
     let input = MapInput { edges: Vec::new(), ..shop() };
-    let apart = group(&input, &options(Algorithm::Louvain));
+    let apart = group(&input, &options(GroupingAlgorithm::Louvain));
     assert_eq!(apart.groups.len(), 7);
-    let together = group(&input, &MapOptions { semantic: true, ..options(Algorithm::Louvain) });
+    let together = group(&input, &MapOptions { semantic: true, ..options(GroupingAlgorithm::Louvain) });
     assert_eq!(together.groups.len(), 3);
     assert!(together.modularity > 0.4);
 }
@@ -102,7 +106,7 @@ fn files_of_the_same_name_in_two_directories_stay_distinct() {
 
 #[test]
 fn survives_serialisation() {
-    let map = group(&shop(), &MapOptions { threshold: f64::NAN, ..options(Algorithm::Hdbscan) });
+    let map = group(&shop(), &MapOptions { threshold: f64::NAN, ..options(GroupingAlgorithm::Hdbscan) });
     let text = serde_json::to_string_pretty(&map).unwrap();
     assert_eq!(serde_json::from_str::<ModuleMap>(&text).unwrap(), map);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();

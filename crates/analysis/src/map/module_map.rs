@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::options::Algorithm;
+use super::options::GroupingAlgorithm;
 
 /// The version of the file format that this code writes.
 pub const MODULE_MAP_VERSION: u32 = 1;
@@ -15,7 +15,7 @@ pub struct ModuleMap {
     /// [`MODULE_MAP_VERSION`] when written by this code.
     pub version: u32,
     /// Algorithm that grouped the modules.
-    pub algorithm: Algorithm,
+    pub algorithm: GroupingAlgorithm,
     /// Threshold in effect, between 0 and 1.
     pub threshold: f64,
     /// Whether similar wording counted as a relation between modules.
@@ -25,7 +25,7 @@ pub struct ModuleMap {
     /// Modularity of the grouping: 0 is that of a random graph, above 0.3 indicates structure.
     pub modularity: f64,
     /// The groups, largest first; a group's position is its id.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ModuleGroup>,
     /// The id of each module's group, by repository-relative path.
     pub modules: BTreeMap<String, usize>,
     /// Modules outside every dense region of HDBSCAN, sorted. Each is a separate group.
@@ -35,7 +35,7 @@ pub struct ModuleMap {
 
 /// Modules that belong together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct ModuleGroup {
     /// The position in [`ModuleMap::groups`].
     pub id: usize,
     /// The directory that most of the modules share, or else the central module; unique in its map.
@@ -50,7 +50,7 @@ pub struct Group {
 
 impl ModuleMap {
     /// The group of a module, by repository-relative path.
-    pub fn group_of(&self, path: &str) -> Option<&Group> {
+    pub fn group_of(&self, path: &str) -> Option<&ModuleGroup> {
         self.groups.get(*self.modules.get(path)?)
     }
 }

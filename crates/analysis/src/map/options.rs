@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Algorithm that groups modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Algorithm {
+pub enum GroupingAlgorithm {
     /// Maximises modularity by moving modules, refined so that every group is connected.
     #[default]
     Louvain,
@@ -26,13 +26,13 @@ pub enum Algorithm {
 /// Unknown value of `--algorithm`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown grouping algorithm {word:?}\nhint: use louvain, greedy, label or hdbscan")]
-pub struct UnknownAlgorithm {
+pub struct UnknownGroupingAlgorithm {
     word: String,
 }
 
-impl Algorithm {
+impl GroupingAlgorithm {
     /// Name of the algorithm on the command line and in `module_map.json`.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Louvain => "louvain",
             Self::Greedy => "greedy",
@@ -42,14 +42,14 @@ impl Algorithm {
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for GroupingAlgorithm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.word())
+        formatter.pad(self.as_str())
     }
 }
 
-impl FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
+impl FromStr for GroupingAlgorithm {
+    type Err = UnknownGroupingAlgorithm;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
@@ -57,7 +57,7 @@ impl FromStr for Algorithm {
             "greedy" | "greedy_modularity" => Ok(Self::Greedy),
             "label" | "label_propagation" => Ok(Self::Label),
             "hdbscan" => Ok(Self::Hdbscan),
-            _ => Err(UnknownAlgorithm { word: word.to_owned() }),
+            _ => Err(UnknownGroupingAlgorithm { word: word.to_owned() }),
         }
     }
 }
@@ -66,7 +66,7 @@ impl FromStr for Algorithm {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapOptions {
     /// Algorithm that groups the modules.
-    pub algorithm: Algorithm,
+    pub algorithm: GroupingAlgorithm,
     /// Minimum strength of a relation between two modules, from 0 (any) to 1 (only the strongest).
     ///
     /// - Wording (with `semantic`, and always for HDBSCAN): the cosine of the two documents must reach it.
@@ -94,13 +94,18 @@ impl MapOptions {
 
     /// Whether documents have to be embedded.
     pub(crate) fn reads_wording(&self) -> bool {
-        self.semantic || self.algorithm == Algorithm::Hdbscan
+        self.semantic || self.algorithm == GroupingAlgorithm::Hdbscan
     }
 }
 
 impl Default for MapOptions {
     fn default() -> Self {
-        Self { algorithm: Algorithm::default(), threshold: Self::DEFAULT_THRESHOLD, semantic: false, seed: 0 }
+        Self {
+            algorithm: GroupingAlgorithm::default(),
+            threshold: Self::DEFAULT_THRESHOLD,
+            semantic: false,
+            seed: 0,
+        }
     }
 }
 
@@ -110,17 +115,22 @@ mod tests {
 
     #[test]
     fn names_parse_to_their_algorithms() {
-        for algorithm in [Algorithm::Louvain, Algorithm::Greedy, Algorithm::Label, Algorithm::Hdbscan] {
-            assert_eq!(algorithm.word().parse(), Ok(algorithm));
-            assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm.word());
+        for algorithm in [
+            GroupingAlgorithm::Louvain,
+            GroupingAlgorithm::Greedy,
+            GroupingAlgorithm::Label,
+            GroupingAlgorithm::Hdbscan,
+        ] {
+            assert_eq!(algorithm.as_str().parse(), Ok(algorithm));
+            assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm.as_str());
         }
-        assert_eq!("greedy_modularity".parse(), Ok(Algorithm::Greedy));
-        assert_eq!("label_propagation".parse(), Ok(Algorithm::Label));
+        assert_eq!("greedy_modularity".parse(), Ok(GroupingAlgorithm::Greedy));
+        assert_eq!("label_propagation".parse(), Ok(GroupingAlgorithm::Label));
     }
 
     #[test]
     fn unknown_algorithm_error_lists_the_known_ones() {
-        let error = "kmeans".parse::<Algorithm>().unwrap_err();
+        let error = "kmeans".parse::<GroupingAlgorithm>().unwrap_err();
         assert_eq!(
             error.to_string(),
             "unknown grouping algorithm \"kmeans\"\nhint: use louvain, greedy, label or hdbscan"

@@ -2,16 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::graph::Graph;
+use super::graph::WeightedGraph;
 
 /// Assignment of nodes to communities, which are numbered without gaps in the order of their first nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Partition {
+pub(crate) struct CommunityPartition {
     community_of: Vec<usize>,
     community_count: usize,
 }
 
-impl Partition {
+impl CommunityPartition {
     pub(crate) fn singletons(node_count: usize) -> Self {
         Self { community_of: (0..node_count).collect(), community_count: node_count }
     }
@@ -69,7 +69,7 @@ impl Partition {
 
     /// Splits every community into the parts that its own edges connect. This never lowers modularity: the
     /// parts share no edge, so the split only drops expected weight.
-    pub(crate) fn connected_parts(&self, graph: &Graph) -> Self {
+    pub(crate) fn connected_parts(&self, graph: &WeightedGraph) -> Self {
         let node_count = self.community_of.len();
         let mut part_of = vec![usize::MAX; node_count];
         let mut pending = Vec::new();
@@ -96,29 +96,29 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::repository::Edge;
+    use crate::map::map_input::ModuleEdge;
 
     #[test]
     fn labels_are_renumbered_by_first_appearance() {
-        let partition = Partition::from_labels(&[9, 4, 9, 0]);
+        let partition = CommunityPartition::from_labels(&[9, 4, 9, 0]);
         assert_eq!(partition.labels(), [0, 1, 0, 2]);
         assert_eq!(partition.members(), [vec![0, 2], vec![1], vec![3]]);
     }
 
     #[test]
     fn merging_undoes_lifting() {
-        let fine = Partition::from_labels(&[0, 0, 1, 2, 2]);
-        let coarse = Partition::from_labels(&[0, 0, 0, 1, 1]);
+        let fine = CommunityPartition::from_labels(&[0, 0, 1, 2, 2]);
+        let coarse = CommunityPartition::from_labels(&[0, 0, 0, 1, 1]);
         assert_eq!(fine.merged_by(&fine.lifted(&coarse)), coarse);
     }
 
     #[test]
     fn community_without_inner_edges_is_split() {
-        let graph = Graph::from_edges(
+        let graph = WeightedGraph::from_edges(
             4,
-            [Edge { from: 0, to: 1, weight: 1.0 }, Edge { from: 1, to: 2, weight: 1.0 }],
+            [ModuleEdge { from: 0, to: 1, weight: 1.0 }, ModuleEdge { from: 1, to: 2, weight: 1.0 }],
         );
-        let parts = Partition::from_labels(&[0, 1, 0, 1]).connected_parts(&graph);
-        assert_eq!(parts, Partition::singletons(4));
+        let parts = CommunityPartition::from_labels(&[0, 1, 0, 1]).connected_parts(&graph);
+        assert_eq!(parts, CommunityPartition::singletons(4));
     }
 }

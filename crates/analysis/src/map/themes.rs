@@ -2,21 +2,21 @@
 
 use super::embed::SimilarPair;
 use super::hdbscan::{DensityOptions, NearPair, hdbscan};
-use super::partition::Partition;
+use super::partition::CommunityPartition;
 
 /// Two modules with similar wording are a coincidence or a pair of copies; three are a theme.
 const SMALLEST_THEME: usize = 3;
 
 /// Modules grouped by their wording.
-pub(crate) struct Themes {
+pub(crate) struct ModuleThemes {
     /// Every theme is a community, and so is every module without one.
-    pub(crate) partition: Partition,
+    pub(crate) partition: CommunityPartition,
     /// The modules without a theme, ascending.
     pub(crate) noise: Vec<usize>,
 }
 
 /// Clusters modules by the pairs whose cosine is at least `threshold`.
-pub(crate) fn themes(module_count: usize, similar: &[SimilarPair], threshold: f64) -> Themes {
+pub(crate) fn themes(module_count: usize, similar: &[SimilarPair], threshold: f64) -> ModuleThemes {
     let options = DensityOptions {
         minimum_cluster_size: SMALLEST_THEME,
         minimum_samples: SMALLEST_THEME,
@@ -34,7 +34,7 @@ pub(crate) fn themes(module_count: usize, similar: &[SimilarPair], threshold: f6
         None => 2 * module,
     };
     let labels: Vec<usize> = clusters.iter().enumerate().map(label).collect();
-    Themes { partition: Partition::from_labels(&labels), noise }
+    ModuleThemes { partition: CommunityPartition::from_labels(&labels), noise }
 }
 
 /// Euclidean distance between unit vectors: it orders pairs as the cosine does and, unlike `1 - cosine`, obeys

@@ -11,27 +11,31 @@ use crate::syntax::{Expr, Ranged, Stmt, TextSize, ast};
 
 /// Cognitive complexity of every function, by the offset of its statement, and of the module body.
 pub(crate) fn cognitive_complexities(body: &[Stmt]) -> (FxHashMap<TextSize, u32>, u32) {
-    let mut counter =
-        Counter { functions: FxHashMap::default(), current: Summary::default(), nesting: 0, name: None };
+    let mut counter = CognitiveCounter {
+        functions: FxHashMap::default(),
+        current: CognitiveCost::default(),
+        nesting: 0,
+        name: None,
+    };
     counter.visit_body(body);
     (counter.functions, counter.current.cost)
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Summary {
+struct CognitiveCost {
     cost: u32,
     /// Increase of the cost with each further level around the function.
     nesting_structures: u32,
 }
 
-struct Counter<'a> {
+struct CognitiveCounter<'a> {
     functions: FxHashMap<TextSize, u32>,
-    current: Summary,
+    current: CognitiveCost,
     nesting: u32,
     name: Option<&'a str>,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> CognitiveCounter<'a> {
     /// Counts a structure that costs its nesting level and adds a level to its content.
     fn structure(&mut self) {
         self.current.cost += 1 + self.nesting;
@@ -89,7 +93,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn looped(&mut self, head: &[&'a Expr], body: &'a [Stmt], orelse: &'a [Stmt]) {
+    fn loop_statement(&mut self, head: &[&'a Expr], body: &'a [Stmt], orelse: &'a [Stmt]) {
         self.structure();
         for expression in head {
             self.visit_expr(expression);
@@ -101,7 +105,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn attempt(&mut self, node: &'a ast::StmtTry) {
+    fn try_statement(&mut self, node: &'a ast::StmtTry) {
         self.visit_body(&node.body);
         for ast::ExceptHandler::ExceptHandler(handler) in &node.handlers {
             self.structure();
@@ -119,15 +123,15 @@ impl<'a> Counter<'a> {
     }
 }
 
-impl<'a> Visitor<'a> for Counter<'a> {
+impl<'a> Visitor<'a> for CognitiveCounter<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(node) => self.function(node),
             Stmt::ClassDef(node) => self.class(node),
             Stmt::If(node) => self.branch(node),
-            Stmt::For(node) => self.looped(&[&node.target, &node.iter], &node.body, &node.orelse),
-            Stmt::While(node) => self.looped(&[&node.test], &node.body, &node.orelse),
-            Stmt::Try(node) => self.attempt(node),
+            Stmt::For(node) => self.loop_statement(&[&node.target, &node.iter], &node.body, &node.orelse),
+            Stmt::While(node) => self.loop_statement(&[&node.test], &node.body, &node.orelse),
+            Stmt::Try(node) => self.try_statement(node),
             Stmt::Match(node) => {
                 self.structure();
                 self.nested(|counter| node.cases.iter().for_each(|case| counter.visit_body(&case.body)));
@@ -160,10 +164,10 @@ impl<'a> Visitor<'a> for Counter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::Source;
+    use crate::syntax::ParsedPythonSource;
 
     fn check(text: &str, expected: u32) {
-        let source = Source::parse(text.to_owned());
+        let source = ParsedPythonSource::parse(text.to_owned());
         let (functions, _) = cognitive_complexities(source.body());
         assert_eq!(functions.get(&TextSize::new(0)), Some(&expected), "{text}");
     }

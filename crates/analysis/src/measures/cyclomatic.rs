@@ -8,7 +8,7 @@ use crate::syntax::{Expr, Stmt, ast};
 
 /// Decision points of a body, without the functions and classes defined in it.
 pub(crate) fn own_complexity(body: &[Stmt]) -> u32 {
-    let mut counter = Counter { decisions: 0 };
+    let mut counter = CyclomaticCounter { decisions: 0 };
     counter.visit_body(body);
     counter.decisions
 }
@@ -16,11 +16,11 @@ pub(crate) fn own_complexity(body: &[Stmt]) -> u32 {
 /// Sum that radon calls the total complexity of a module, as used in its maintainability index: the module's own
 /// decisions, its functions, and its classes with their methods; closures and inner classes are left out.
 #[derive(Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct ModuleComplexity {
     decisions: u32,
 }
 
-impl Totals {
+impl ModuleComplexity {
     pub(crate) fn add_module_body(&mut self, own: u32) {
         self.decisions += own;
     }
@@ -43,11 +43,11 @@ impl Totals {
     }
 }
 
-struct Counter {
+struct CyclomaticCounter {
     decisions: u32,
 }
 
-impl Counter {
+impl CyclomaticCounter {
     fn add(&mut self, count: usize) {
         self.decisions += u32::try_from(count).unwrap_or(u32::MAX);
     }
@@ -73,7 +73,7 @@ impl Counter {
     }
 }
 
-impl<'a> Visitor<'a> for Counter {
+impl<'a> Visitor<'a> for CyclomaticCounter {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         self.count_statement(statement);
         if !matches!(statement, Stmt::FunctionDef(_) | Stmt::ClassDef(_) | Stmt::Assert(_)) {
@@ -104,10 +104,10 @@ fn is_irrefutable(pattern: &ast::Pattern) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::Source;
+    use crate::syntax::ParsedPythonSource;
 
     fn check(text: &str, expected: u32) {
-        let source = Source::parse(text.to_owned());
+        let source = ParsedPythonSource::parse(text.to_owned());
         assert!(source.is_valid(), "{text}");
         assert_eq!(own_complexity(source.body()) + 1, expected, "{text}");
     }

@@ -1,9 +1,9 @@
 //! Shannon entropy of a file's tokens.
 
-use crate::syntax::Vocabulary;
+use crate::syntax::TokenVocabulary;
 
 /// Bits per token of the distribution of token texts; comments and layout are not counted as tokens.
-pub(crate) fn token_entropy(vocabulary: &Vocabulary) -> f64 {
+pub(crate) fn token_entropy(vocabulary: &TokenVocabulary) -> f64 {
     let total: u32 = vocabulary.words.iter().map(|word| word.count).sum();
     if total == 0 {
         return 0.0;
@@ -16,11 +16,12 @@ pub(crate) fn token_entropy(vocabulary: &Vocabulary) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::Source;
+    use crate::syntax::ParsedPythonSource;
 
     #[test]
     fn repetition_is_zero_bits_and_four_equal_words_are_two() {
-        let entropy = |text: &str| token_entropy(&Vocabulary::new(&Source::parse(text.to_owned())));
+        let entropy =
+            |text: &str| token_entropy(&TokenVocabulary::new(&ParsedPythonSource::parse(text.to_owned())));
         assert!(entropy("") == 0.0);
         assert!(entropy("a\na\na # b\n").abs() < 1e-12);
         assert!((entropy("a\nb\nc\nd\n") - 2.0).abs() < 1e-12);

@@ -6,18 +6,18 @@
 
 use rustc_hash::FxHashSet;
 
-use menace_model::inventory::Halstead;
+use menace_model::inventory::HalsteadCounts;
 
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Stmt, ast};
 
-pub(crate) fn halstead(body: &[Stmt]) -> Halstead {
-    let mut counter = Counter::default();
+pub(crate) fn halstead(body: &[Stmt]) -> HalsteadCounts {
+    let mut counter = HalsteadCounter::default();
     counter.visit_body(body);
     let vocabulary = counter.distinct_operators() + counter.distinct_operands();
     let length = counter.operators + counter.operands;
     let volume = if vocabulary == 0 { 0.0 } else { f64::from(length) * f64::from(vocabulary).log2() };
-    Halstead {
+    HalsteadCounts {
         distinct_operators: counter.distinct_operators(),
         distinct_operands: counter.distinct_operands(),
         operators: counter.operators,
@@ -27,12 +27,12 @@ pub(crate) fn halstead(body: &[Stmt]) -> Halstead {
 }
 
 #[derive(Default)]
-struct Counter<'a> {
+struct HalsteadCounter<'a> {
     operators: u32,
     operands: u32,
     /// One bit for each of the 13 binary, 4 unary, 2 boolean and 10 comparison operators.
     operators_seen: u32,
-    operands_seen: FxHashSet<(Option<&'a str>, Operand<'a>)>,
+    operands_seen: FxHashSet<(Option<&'a str>, HalsteadOperand<'a>)>,
     /// Number of expressions that are neither a name nor a constant: they are all distinct, so a count is enough.
     anonymous_operands: u32,
     function: Option<&'a str>,
@@ -40,7 +40,7 @@ struct Counter<'a> {
 
 /// Identity of an operand. Python compares constants by value, so `1`, `1.0` and `True` are one operand.
 #[derive(PartialEq, Eq, Hash)]
-enum Operand<'a> {
+enum HalsteadOperand<'a> {
     Text(&'a str),
     Bytes(Vec<u8>),
     /// Bits of the value as a float, so that numbers that are equal in Python are equal here.
@@ -51,7 +51,7 @@ enum Operand<'a> {
     Ellipsis,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> HalsteadCounter<'a> {
     fn distinct_operators(&self) -> u32 {
         self.operators_seen.count_ones()
     }
@@ -76,22 +76,22 @@ impl<'a> Counter<'a> {
     }
 }
 
-fn operand_of(expression: &Expr) -> Option<Operand<'_>> {
+fn operand_of(expression: &Expr) -> Option<HalsteadOperand<'_>> {
     Some(match expression {
-        Expr::Name(node) => Operand::Text(node.id.as_str()),
-        Expr::Attribute(node) => Operand::Text(node.attr.as_str()),
-        Expr::StringLiteral(node) => Operand::Text(node.value.to_str()),
-        Expr::BytesLiteral(node) => Operand::Bytes(node.value.bytes().collect()),
-        Expr::BooleanLiteral(node) => Operand::Number(f64::from(u8::from(node.value)).to_bits()),
-        Expr::NoneLiteral(_) => Operand::None,
-        Expr::EllipsisLiteral(_) => Operand::Ellipsis,
+        Expr::Name(node) => HalsteadOperand::Text(node.id.as_str()),
+        Expr::Attribute(node) => HalsteadOperand::Text(node.attr.as_str()),
+        Expr::StringLiteral(node) => HalsteadOperand::Text(node.value.to_str()),
+        Expr::BytesLiteral(node) => HalsteadOperand::Bytes(node.value.bytes().collect()),
+        Expr::BooleanLiteral(node) => HalsteadOperand::Number(f64::from(u8::from(node.value)).to_bits()),
+        Expr::NoneLiteral(_) => HalsteadOperand::None,
+        Expr::EllipsisLiteral(_) => HalsteadOperand::Ellipsis,
         Expr::NumberLiteral(node) => match &node.value {
             ast::Number::Int(int) => match int.as_u64().and_then(|value| u32::try_from(value).ok()) {
-                Some(small) => Operand::Number(f64::from(small).to_bits()),
-                None => Operand::Big(int.to_string()),
+                Some(small) => HalsteadOperand::Number(f64::from(small).to_bits()),
+                None => HalsteadOperand::Big(int.to_string()),
             },
-            ast::Number::Float(float) => Operand::Number((float + 0.0).to_bits()),
-            ast::Number::Complex { real, imag } => Operand::Complex(real.to_bits(), imag.to_bits()),
+            ast::Number::Float(float) => HalsteadOperand::Number((float + 0.0).to_bits()),
+            ast::Number::Complex { real, imag } => HalsteadOperand::Complex(real.to_bits(), imag.to_bits()),
         },
         _ => return None,
     })
@@ -101,7 +101,7 @@ const UNARY: u32 = 13;
 const BOOLEAN: u32 = 17;
 const COMPARISON: u32 = 19;
 
-impl<'a> Visitor<'a> for Counter<'a> {
+impl<'a> Visitor<'a> for HalsteadCounter<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(node) => {
@@ -149,10 +149,10 @@ impl<'a> Visitor<'a> for Counter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::syntax::Source;
+    use crate::syntax::ParsedPythonSource;
 
     fn check(text: &str, expected: [u32; 4]) {
-        let source = Source::parse(text.to_owned());
+        let source = ParsedPythonSource::parse(text.to_owned());
         let counts = halstead(source.body());
         let found = [counts.distinct_operators, counts.distinct_operands, counts.operators, counts.operands];
         assert_eq!(found, expected, "{text}");

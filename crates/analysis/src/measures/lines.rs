@@ -6,21 +6,21 @@
 
 use menace_model::inventory::LineCounts;
 
-use crate::syntax::{LineIndex, Ranged, Source, TextSize, TokenKind};
+use crate::syntax::{LineIndex, ParsedPythonSource, Ranged, TextSize, TokenKind};
 
-pub(crate) fn count_lines(source: &Source) -> LineCounts {
-    let mut counter = Counter::new(source);
+pub(crate) fn count_lines(source: &ParsedPythonSource) -> LineCounts {
+    let mut counter = LineCounter::new(source);
     for token in source.tokens() {
         counter.token(token.kind(), token.start());
     }
     counter.finish()
 }
 
-struct Counter<'a> {
-    source: &'a Source,
+struct LineCounter<'a> {
+    source: &'a ParsedPythonSource,
     cursor: LineCursor<'a>,
     counts: LineCounts,
-    chunk: Chunk,
+    chunk: LogicalLine,
     /// Number of f-strings open around the current token; radon counts an f-string as one string.
     open_f_strings: u32,
     lines_in_chunks: u32,
@@ -28,7 +28,7 @@ struct Counter<'a> {
 
 /// The logical line being read.
 #[derive(Default)]
-struct Chunk {
+struct LogicalLine {
     first_line: Option<u32>,
     comments: u32,
     tokens: u32,
@@ -39,7 +39,7 @@ struct Chunk {
     logical: u32,
 }
 
-impl Chunk {
+impl LogicalLine {
     fn end_part(&mut self, is_last: bool) {
         // Radon compares with the position before the end marker, which only the last part of a chunk has.
         let before_end = (self.part_tokens + u32::from(is_last)).checked_sub(2);
@@ -53,13 +53,13 @@ impl Chunk {
     }
 }
 
-impl<'a> Counter<'a> {
-    fn new(source: &'a Source) -> Self {
+impl<'a> LineCounter<'a> {
+    fn new(source: &'a ParsedPythonSource) -> Self {
         Self {
             source,
             cursor: LineCursor::new(source.lines()),
             counts: LineCounts { total: source.lines().count(source.text()), ..LineCounts::default() },
-            chunk: Chunk::default(),
+            chunk: LogicalLine::default(),
             open_f_strings: 0,
             lines_in_chunks: 0,
         }
@@ -185,7 +185,7 @@ mod tests {
 
     /// `[total, source, logical, comments, docstrings, single comments, blank]`, as printed by radon 6.0.1.
     fn check(text: &str, expected: [u32; 7]) {
-        let counts = count_lines(&Source::parse(text.to_owned()));
+        let counts = count_lines(&ParsedPythonSource::parse(text.to_owned()));
         let found = [
             counts.total,
             counts.source,

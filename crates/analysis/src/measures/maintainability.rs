@@ -1,9 +1,9 @@
 //! The maintainability index with radon's formula and normalisation.
 
-use menace_model::inventory::{Halstead, LineCounts};
+use menace_model::inventory::{HalsteadCounts, LineCounts};
 
 /// Maintainability index, 0…100; higher is better.
-pub(crate) fn maintainability_index(halstead: &Halstead, complexity: u32, lines: &LineCounts) -> f64 {
+pub(crate) fn maintainability_index(halstead: &HalsteadCounts, complexity: u32, lines: &LineCounts) -> f64 {
     if halstead.volume <= 0.0 || lines.logical == 0 {
         return 100.0;
     }

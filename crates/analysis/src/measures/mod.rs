@@ -8,7 +8,7 @@ mod lines;
 mod maintainability;
 
 pub(crate) use cognitive::cognitive_complexities;
-pub(crate) use cyclomatic::{Totals, own_complexity};
+pub(crate) use cyclomatic::{ModuleComplexity, own_complexity};
 pub(crate) use entropy::token_entropy;
 pub(crate) use halstead::halstead;
 pub(crate) use lines::count_lines;

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use menace_model::inventory::{Orphan, OrphanClass};
 
-use crate::duplicates::{Duplicate, find_duplicates};
+use crate::duplicates::{DuplicateModule, find_duplicates};
 use crate::facts::FileFacts;
 use crate::imports::{ModuleIndex, ResolvedImports};
 
 use super::liveness::{live_modules, named_in_strings};
-use super::names::{is_test, legacy_word};
+use super::path_conventions::{is_test, legacy_word};
 
 /// Options of orphan discovery.
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl Default for OrphanOptions {
 }
 
 /// Inputs of the classification, by module index.
-pub(crate) struct Candidate<'a> {
+pub(crate) struct OrphanInputs<'a> {
     pub(crate) paths: &'a [&'a str],
     pub(crate) names: &'a [String],
     pub(crate) facts: &'a [&'a FileFacts],
@@ -50,12 +50,12 @@ pub(crate) struct Candidate<'a> {
 }
 
 /// Finds and classifies the orphans, sorted by path.
-pub(crate) fn classify(modules: &Candidate<'_>, options: &OrphanOptions) -> Vec<Orphan> {
+pub(crate) fn classify(modules: &OrphanInputs<'_>, options: &OrphanOptions) -> Vec<Orphan> {
     if !options.enabled {
         return Vec::new();
     }
-    let classifier = Classifier::new(modules);
-    let mut listed = classifier.within_reach(options);
+    let classifier = OrphanClassifier::new(modules);
+    let mut listed = classifier.reachable_orphans(options);
     listed.sort_unstable();
     let originals = classifier.originals();
     listed
@@ -65,8 +65,8 @@ pub(crate) fn classify(modules: &Candidate<'_>, options: &OrphanOptions) -> Vec<
         .collect()
 }
 
-struct Classifier<'a> {
-    modules: &'a Candidate<'a>,
+struct OrphanClassifier<'a> {
+    modules: &'a OrphanInputs<'a>,
     live: Vec<bool>,
     /// Modules that each module imports or names in a string.
     targets: Vec<Vec<usize>>,
@@ -74,9 +74,9 @@ struct Classifier<'a> {
     importers: Vec<Vec<usize>>,
 }
 
-impl<'a> Classifier<'a> {
-    fn new(modules: &'a Candidate<'a>) -> Self {
-        let Candidate { paths, names, facts, roles, imports, index } = modules;
+impl<'a> OrphanClassifier<'a> {
+    fn new(modules: &'a OrphanInputs<'a>) -> Self {
+        let OrphanInputs { paths, names, facts, roles, imports, index } = modules;
         let named = named_in_strings(facts, index);
         let live = live_modules(names, paths, roles, imports, &named, index);
         let targets: Vec<Vec<usize>> = (0..names.len())
@@ -114,7 +114,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// Follows imports from the heads of chains, as far as the options allow.
-    fn within_reach(&self, options: &OrphanOptions) -> Vec<usize> {
+    fn reachable_orphans(&self, options: &OrphanOptions) -> Vec<usize> {
         let count = self.modules.names.len();
         let mut distance: Vec<Option<usize>> = vec![None; count];
         let heads = (0..count).filter(|module| self.is_orphan(*module) && self.is_head(*module));
@@ -168,28 +168,30 @@ impl<'a> Classifier<'a> {
     }
 
     /// Original of each module that is a duplicate: the one of the pair with the higher rank.
-    fn originals(&self) -> Vec<Option<Duplicate>> {
-        let Candidate { paths, facts, .. } = self.modules;
+    fn originals(&self) -> Vec<Option<DuplicateModule>> {
+        let OrphanInputs { paths, facts, .. } = self.modules;
         let compared: Vec<usize> = (0..paths.len()).filter(|module| !is_test(paths[*module])).collect();
         let fingerprints: Vec<_> = compared.iter().map(|module| &facts[*module].fingerprint).collect();
         let mut originals = vec![None; paths.len()];
         for (position, found) in find_duplicates(&fingerprints).into_iter().enumerate() {
             let module = compared[position];
             originals[module] = found
-                .map(|duplicate| Duplicate { of: compared[duplicate.of], ..duplicate })
-                .filter(|duplicate| self.claim(duplicate.of, module) > self.claim(module, module));
+                .map(|duplicate| DuplicateModule { of: compared[duplicate.of], ..duplicate })
+                .filter(|duplicate| {
+                    self.originality_rank(duplicate.of, module) > self.originality_rank(module, module)
+                });
         }
         originals
     }
 
     /// Rank of a module as the original of a pair.
-    fn claim(&self, module: usize, other: usize) -> (bool, bool, usize, bool) {
+    fn originality_rank(&self, module: usize, other: usize) -> (bool, bool, usize, bool) {
         let path = self.modules.paths[module];
         (self.live[module], legacy_word(path).is_none(), self.importers[module].len(), module < other)
     }
 
-    fn describe(&self, module: usize, original: Option<Duplicate>) -> Orphan {
-        let Candidate { paths, facts, .. } = self.modules;
+    fn describe(&self, module: usize, original: Option<DuplicateModule>) -> Orphan {
+        let OrphanInputs { paths, facts, .. } = self.modules;
         let path = paths[module];
         let parents: Vec<String> =
             self.importers[module].iter().map(|importer| paths[*importer].to_owned()).collect();
@@ -230,7 +232,7 @@ impl<'a> Classifier<'a> {
     }
 }
 
-fn redundant_reason(original: &str, duplicate: Duplicate) -> String {
+fn redundant_reason(original: &str, duplicate: DuplicateModule) -> String {
     if duplicate.similarity >= 1.0 {
         format!("same code as {original} except for names, layout and comments")
     } else {

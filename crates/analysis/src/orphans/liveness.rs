@@ -3,7 +3,7 @@
 use crate::facts::FileFacts;
 use crate::imports::{EntryPointDeclaration, ModuleIndex, ResolvedImports};
 
-use super::names::{conventional_role, is_test};
+use super::path_conventions::{conventional_role, is_test};
 
 /// Entry point roles of each module; empty for a module at which Python does not start.
 pub(crate) fn entry_roles(

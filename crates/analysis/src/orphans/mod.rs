@@ -2,10 +2,10 @@
 
 mod classify;
 mod liveness;
-mod names;
-mod reports;
+mod orphan_files;
+mod path_conventions;
 
 pub use classify::OrphanOptions;
-pub(crate) use classify::{Candidate, classify};
+pub(crate) use classify::{OrphanInputs, classify};
 pub(crate) use liveness::entry_roles;
-pub use reports::{OrphanFileError, OrphanFiles, write_orphan_files};
+pub use orphan_files::{OrphanFileError, OrphanFileOptions, write_orphan_files};

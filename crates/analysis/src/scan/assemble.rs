@@ -3,29 +3,30 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use menace_model::inventory::{Inventory, LintFinding, LintRule, Module, Orphan, ScanStatistics};
+use menace_model::inventory::{Inventory, LintFinding, LintRule, Orphan, PythonModule, ScanStatistics};
 use rayon::prelude::*;
 
-use crate::cache::Entry;
+use crate::cache::CachedFacts;
 use crate::facts::FileFacts;
 use crate::imports::{
-    Definitions, ModuleIndex, ResolvedImports, cycles, declared_entry_points, name_modules, resolve_imports,
-    source_roots,
+    ModuleIndex, ReexportResolver, ResolvedImports, cycles, declared_entry_points, name_modules,
+    resolve_imports, source_roots,
 };
-use crate::map::Edge;
-use crate::orphans::{Candidate, classify, entry_roles};
+use crate::map::ModuleEdge;
+use crate::orphans::{OrphanInputs, classify, entry_roles};
 
-use super::gather::Gathered;
-use super::risk::{churn, code_quality, risk, security_score};
-use super::run::{ChurnReport, Scan, ScanOptions};
+use super::gather_facts::GatheredFacts;
+use super::module_scores::{churn, code_quality, risk, security_score};
+use super::repository_scan::{ChurnReport, RepositoryScan, ScanOptions};
 
 pub(super) fn assemble(
     root: &Path,
-    gathered: Gathered,
+    gathered: GatheredFacts,
     options: &ScanOptions,
     churn: impl FnOnce() -> ChurnReport + Send,
-) -> Scan {
-    let Gathered { files, entries, project_files, diagnostics, analysed, pool, cache, changed } = gathered;
+) -> RepositoryScan {
+    let GatheredFacts { files, entries, project_files, diagnostics, analysed, pool, cache, changed } =
+        gathered;
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let save = || {
         if let Some(cache) = &cache {
@@ -34,7 +35,7 @@ pub(super) fn assemble(
         }
     };
     let is_script: Vec<bool> = files.iter().map(|file| file.is_script).collect();
-    let relate = || Relations::new(root, &paths, &is_script, &entries, &project_files, options);
+    let relate = || ResolvedModules::new(root, &paths, &is_script, &entries, &project_files, options);
     let ((), relations) = pool.install(|| rayon::join(save, relate));
     let bytes = files.iter().map(|file| file.stamp.size).sum();
     let statistics = ScanStatistics {
@@ -45,9 +46,9 @@ pub(super) fn assemble(
         elapsed_ms: 0.0,
     };
     let churn = churn();
-    let Relations { names, imports, roles, cycles, import_time_cycles, orphans, weights } = relations;
+    let ResolvedModules { names, imports, roles, cycles, import_time_cycles, orphans, weights } = relations;
     let imported = imports.iter().map(|it| it.at_run_time().map(|edge| edge.target).collect()).collect();
-    let modules: Vec<Module> = pool.install(|| {
+    let modules: Vec<PythonModule> = pool.install(|| {
         let facts = entries.into_par_iter().map(|entry| entry.facts);
         (facts, &paths, &imports, roles)
             .into_par_iter()
@@ -67,26 +68,26 @@ pub(super) fn assemble(
         diagnostics,
         statistics,
     };
-    Scan { inventory, weights, imported }
+    RepositoryScan { inventory, weights, imported }
 }
 
 /// Relations between modules.
-struct Relations {
+struct ResolvedModules {
     names: Vec<String>,
     imports: Vec<ResolvedImports>,
     roles: Vec<Vec<String>>,
     cycles: Vec<Vec<String>>,
     import_time_cycles: Vec<Vec<String>>,
     orphans: Vec<Orphan>,
-    weights: Vec<Edge>,
+    weights: Vec<ModuleEdge>,
 }
 
-impl Relations {
+impl ResolvedModules {
     fn new(
         root: &Path,
         paths: &[&str],
         is_script: &[bool],
-        entries: &[Entry],
+        entries: &[CachedFacts],
         project_files: &[String],
         options: &ScanOptions,
     ) -> Self {
@@ -104,7 +105,7 @@ impl Relations {
             .collect();
         let declared = declared_entry_points(root, project_files);
         let roles = entry_roles(paths, &names, &facts, is_script, &declared, &index);
-        let candidates = Candidate {
+        let candidates = OrphanInputs {
             paths,
             names: &names,
             facts: &facts,
@@ -113,7 +114,7 @@ impl Relations {
             index: &index,
         };
         let orphans = classify(&candidates, &options.orphans);
-        let definitions = Definitions { paths, names: &names, facts: &facts, index: &index };
+        let definitions = ReexportResolver { paths, names: &names, facts: &facts, index: &index };
         let weights = if options.weigh { weigh(&imports, &definitions) } else { Vec::new() };
         let at_run_time = edges(&imports, |imports| Box::new(imports.at_run_time().map(|edge| edge.target)));
         let at_import_time =
@@ -131,7 +132,7 @@ impl Relations {
 }
 
 /// Edges of the module map, weighted by one per import statement and one per call.
-fn weigh(imports: &[ResolvedImports], definitions: &Definitions<'_>) -> Vec<Edge> {
+fn weigh(imports: &[ResolvedImports], definitions: &ReexportResolver<'_>) -> Vec<ModuleEdge> {
     (0..imports.len())
         .into_par_iter()
         .flat_map_iter(|from| {
@@ -140,7 +141,7 @@ fn weigh(imports: &[ResolvedImports], definitions: &Definitions<'_>) -> Vec<Edge
             for (to, weight) in imported.chain(definitions.calls_of(from)) {
                 *weights.entry(to).or_default() += weight;
             }
-            weights.into_iter().map(move |(to, weight)| Edge { from, to, weight: f64::from(weight) })
+            weights.into_iter().map(move |(to, weight)| ModuleEdge { from, to, weight: f64::from(weight) })
         })
         .collect()
 }
@@ -160,7 +161,7 @@ fn module(
     entry_points: Vec<String>,
     names: &[String],
     churn_report: &ChurnReport,
-) -> Module {
+) -> PythonModule {
     let lines = facts.lines.total;
     // Every file that was read has at least one section, its module body.
     let was_read = !facts.sections.is_empty();
@@ -172,7 +173,7 @@ fn module(
     let mut imported: Vec<String> = imports.at_run_time().map(|edge| names[edge.target].clone()).collect();
     imported.sort_unstable();
     imported.dedup();
-    Module {
+    PythonModule {
         path: path.to_owned(),
         name: names[index].clone(),
         imports: imported,

@@ -1,11 +1,13 @@
 //! Scan of a repository, from files to inventory.
 
 mod assemble;
-mod gather;
-mod risk;
-mod run;
-mod whole;
+mod combined_measures;
+mod gather_facts;
+mod module_scores;
+mod repository_scan;
 
 pub use crate::files::WalkError as ScanError;
-pub use run::{ChurnReport, ChurnedLines, Progress, Scan, ScanOptions, Silent, scan};
-pub use whole::{Whole, read_as_one};
+pub use combined_measures::{CombinedMeasures, measure_combined};
+pub use repository_scan::{
+    ChurnReport, ChurnedLines, RepositoryScan, ScanObserver, ScanOptions, SilentScanObserver, scan,
+};

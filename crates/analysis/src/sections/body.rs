@@ -1,15 +1,15 @@
 //! Visitor of the walk: evidence from each statement and expression about the function around it.
 
-use menace_model::inventory::{Effect, ParameterUse};
+use menace_model::inventory::{ParameterUse, SideEffect};
 
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Stmt, ast};
 
-use super::collect::{Collector, Context};
-use super::frame::Frame;
-use super::uses::{note, note_uses};
+use super::collect::{SectionCollector, StatementContext};
+use super::frame::FunctionFrame;
+use super::parameter_uses::{record_use, record_uses};
 
-impl<'a> Visitor<'a> for Collector<'a> {
+impl<'a> Visitor<'a> for SectionCollector<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(node) => {
@@ -25,22 +25,22 @@ impl<'a> Visitor<'a> for Collector<'a> {
             Stmt::ImportFrom(node) => return self.names.import_from(self.source, node, self.import_kind()),
             Stmt::If(node) => return self.branch(node),
             Stmt::Try(_) => return self.conditionally(|collector| visitor::walk_stmt(collector, statement)),
-            Stmt::For(node) => note(&mut self.frames, &node.iter, || ParameterUse::Iterated),
+            Stmt::For(node) => record_use(&mut self.frames, &node.iter, || ParameterUse::Iterated),
             Stmt::With(node) => {
                 for item in &node.items {
-                    note(&mut self.frames, &item.context_expr, || ParameterUse::Entered);
+                    record_use(&mut self.frames, &item.context_expr, || ParameterUse::Entered);
                 }
             }
             Stmt::Match(node) => self.match_cases(node),
             Stmt::Global(node) => {
-                self.effect(Effect::GlobalState);
+                self.effect(SideEffect::GlobalState);
                 node.names.iter().for_each(|name| self.frame().declare_global(name.as_str()));
             }
             Stmt::AnnAssign(node) => self.assignment(&node.target),
             Stmt::Assign(node) => node.targets.iter().for_each(|target| self.assignment(target)),
             Stmt::AugAssign(node) => {
                 for side in [&*node.target, &*node.value] {
-                    note(&mut self.frames, side, || ParameterUse::Operand(node.op.as_str().to_owned()));
+                    record_use(&mut self.frames, side, || ParameterUse::Operand(node.op.as_str().to_owned()));
                 }
                 self.assignment(&node.target);
             }
@@ -51,7 +51,7 @@ impl<'a> Visitor<'a> for Collector<'a> {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
-        note_uses(self.source, expression, &mut self.frames);
+        record_uses(self.source, expression, &mut self.frames);
         match expression {
             Expr::Call(node) => return self.call(node),
             Expr::Attribute(node) => self.environment(node.attr.as_str(), expression),
@@ -66,24 +66,26 @@ impl<'a> Visitor<'a> for Collector<'a> {
             Expr::Lambda(node) => {
                 let names = node.parameters.iter().flat_map(|parameters| parameters.iter());
                 let names = names.map(|parameter| parameter.name().as_str()).collect();
-                return self.in_shadow(names, expression);
+                return self.visit_in_shadow_frame(names, expression);
             }
-            Expr::ListComp(node) => return self.in_shadow(targets(&node.generators), expression),
-            Expr::SetComp(node) => return self.in_shadow(targets(&node.generators), expression),
-            Expr::DictComp(node) => return self.in_shadow(targets(&node.generators), expression),
-            Expr::Generator(node) => return self.in_shadow(targets(&node.generators), expression),
+            Expr::ListComp(node) => return self.visit_in_shadow_frame(targets(&node.generators), expression),
+            Expr::SetComp(node) => return self.visit_in_shadow_frame(targets(&node.generators), expression),
+            Expr::DictComp(node) => return self.visit_in_shadow_frame(targets(&node.generators), expression),
+            Expr::Generator(node) => {
+                return self.visit_in_shadow_frame(targets(&node.generators), expression);
+            }
             _ => {}
         }
         visitor::walk_expr(self, expression);
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a ast::Comprehension) {
-        note(&mut self.frames, &comprehension.iter, || ParameterUse::Iterated);
+        record_use(&mut self.frames, &comprehension.iter, || ParameterUse::Iterated);
         visitor::walk_comprehension(self, comprehension);
     }
 }
 
-impl<'a> Collector<'a> {
+impl<'a> SectionCollector<'a> {
     /// Decorators, defaults and annotations are evaluated outside the function.
     fn visit_head(&mut self, node: &'a ast::StmtFunctionDef) {
         node.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
@@ -92,27 +94,27 @@ impl<'a> Collector<'a> {
     }
 
     /// Frame of the current function; effects of a lambda or a comprehension count for the function around it.
-    pub(super) fn frame(&mut self) -> &mut Frame<'a> {
+    pub(super) fn frame(&mut self) -> &mut FunctionFrame<'a> {
         let functions = self.frames.iter_mut().rev().filter(|frame| !frame.is_shadow());
         functions.into_iter().next().expect("the module's own frame stays until the walk ends")
     }
 
     /// Walks an expression whose own names hide outer ones.
-    fn in_shadow(&mut self, names: Vec<&'a str>, expression: &'a Expr) {
-        self.frames.push(Frame::shadow(names));
+    fn visit_in_shadow_frame(&mut self, names: Vec<&'a str>, expression: &'a Expr) {
+        self.frames.push(FunctionFrame::shadow(names));
         visitor::walk_expr(self, expression);
         self.frames.pop();
     }
 
-    pub(super) fn effect(&mut self, effect: Effect) {
+    pub(super) fn effect(&mut self, effect: SideEffect) {
         self.frame().add_effect(effect);
     }
 
     fn conditionally(&mut self, visit: impl FnOnce(&mut Self)) {
-        self.in_context(Context { conditional: true, ..self.context }, visit);
+        self.in_context(StatementContext { conditional: true, ..self.context }, visit);
     }
 
-    fn in_context(&mut self, context: Context, visit: impl FnOnce(&mut Self)) {
+    fn in_context(&mut self, context: StatementContext, visit: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.context, context);
         visit(self);
         self.context = outer;
@@ -122,7 +124,7 @@ impl<'a> Collector<'a> {
         self.has_main_guard |= is_main_guard(&node.test);
         self.visit_expr(&node.test);
         let checking = type_checking(&node.test);
-        let context = |collector: &Self, here: bool| Context {
+        let context = |collector: &Self, here: bool| StatementContext {
             conditional: true,
             type_checking: collector.context.type_checking || here,
         };

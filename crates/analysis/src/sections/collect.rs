@@ -3,17 +3,17 @@
 use menace_model::inventory::{ImportKind, Section, SectionKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::measures::{Totals, cognitive_complexities, own_complexity};
+use crate::measures::{ModuleComplexity, cognitive_complexities, own_complexity};
 use crate::syntax::visitor::Visitor;
-use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
+use crate::syntax::{Expr, ParsedPythonSource, Ranged, Stmt, TextSize, ast};
 
 use super::docstring::{declared_exceptions, docstring_of, summary};
-use super::frame::Frame;
+use super::frame::FunctionFrame;
 use super::imports::{ImportedNames, RawImport};
-use super::signature::{self, Place, excerpt};
+use super::signature::{self, EnclosingDefinition, excerpt};
 
 /// Result of the walk.
-pub(crate) struct Collected {
+pub(crate) struct CollectedSections {
     /// The module body, then every function in source order.
     pub(crate) sections: Vec<Section>,
     pub(crate) imports: Vec<RawImport>,
@@ -25,61 +25,61 @@ pub(crate) struct Collected {
     pub(crate) has_main_guard: bool,
 }
 
-pub(crate) fn collect(source: &Source) -> Collected {
+pub(crate) fn collect(source: &ParsedPythonSource) -> CollectedSections {
     let (cognitive, module_cognitive) = cognitive_complexities(source.body());
-    let mut collector = Collector::new(source, cognitive);
+    let mut collector = SectionCollector::new(source, cognitive);
     collector.module(module_cognitive);
     collector.finish()
 }
 
-pub(super) struct Collector<'a> {
-    pub(super) source: &'a Source,
+pub(super) struct SectionCollector<'a> {
+    pub(super) source: &'a ParsedPythonSource,
     pub(super) names: ImportedNames<'a>,
-    pub(super) frames: Vec<Frame<'a>>,
-    pub(super) context: Context,
+    pub(super) frames: Vec<FunctionFrame<'a>>,
+    pub(super) context: StatementContext,
     pub(super) module_variables: FxHashSet<&'a str>,
     pub(super) dotted_strings: FxHashSet<&'a str>,
     pub(super) has_main_guard: bool,
     sections: Vec<Section>,
     cognitive: FxHashMap<TextSize, u32>,
-    totals: Totals,
+    totals: ModuleComplexity,
     /// `Outer.method.<locals>.`
     prefix: String,
-    place: Place,
+    place: EnclosingDefinition,
     /// Classes and functions around the current statement.
-    depth: Depth,
+    depth: DefinitionDepth,
 }
 
 /// Number of enclosing definitions.
 #[derive(Default, Clone, Copy)]
-struct Depth {
+struct DefinitionDepth {
     classes: u32,
     functions: u32,
 }
 
 /// Conditions under which the current statement runs.
 #[derive(Default, Clone, Copy)]
-pub(super) struct Context {
+pub(super) struct StatementContext {
     pub(super) type_checking: bool,
     pub(super) conditional: bool,
 }
 
-impl<'a> Collector<'a> {
-    fn new(source: &'a Source, cognitive: FxHashMap<TextSize, u32>) -> Self {
+impl<'a> SectionCollector<'a> {
+    fn new(source: &'a ParsedPythonSource, cognitive: FxHashMap<TextSize, u32>) -> Self {
         Self {
             source,
             names: ImportedNames::default(),
-            frames: vec![Frame::default()],
-            context: Context::default(),
+            frames: vec![FunctionFrame::default()],
+            context: StatementContext::default(),
             module_variables: module_variables(source.body()),
             dotted_strings: FxHashSet::default(),
             has_main_guard: false,
             sections: Vec::new(),
             cognitive,
-            totals: Totals::default(),
+            totals: ModuleComplexity::default(),
             prefix: String::new(),
-            place: Place::Module,
-            depth: Depth::default(),
+            place: EnclosingDefinition::Module,
+            depth: DefinitionDepth::default(),
         }
     }
 
@@ -115,12 +115,14 @@ impl<'a> Collector<'a> {
         self.count_function(own);
         self.section(node, own + 1);
         let names = node.parameters.iter().map(|parameter| parameter.name().as_str());
-        let mut frame = Frame::new(self.sections.len() - 1, names.collect());
-        if self.place == Place::Class {
+        let mut frame = FunctionFrame::new(self.sections.len() - 1, names.collect());
+        if self.place == EnclosingDefinition::Class {
             frame.ignore_first_unless_static(&self.sections[self.sections.len() - 1]);
         }
         self.frames.push(frame);
-        self.in_definition(node.name.as_str(), Place::Function, |collector| collector.visit_body(&node.body));
+        self.in_definition(node.name.as_str(), EnclosingDefinition::Function, |collector| {
+            collector.visit_body(&node.body);
+        });
         self.end_frame();
     }
 
@@ -128,10 +130,12 @@ impl<'a> Collector<'a> {
         if self.depth.classes == 0 && self.depth.functions == 0 {
             self.totals.add_top_level_class(own_complexity(&node.body));
         }
-        self.in_definition(node.name.as_str(), Place::Class, |collector| collector.visit_body(&node.body));
+        self.in_definition(node.name.as_str(), EnclosingDefinition::Class, |collector| {
+            collector.visit_body(&node.body);
+        });
     }
 
-    /// Adds a function to radon's module total; see [`Totals`].
+    /// Adds a function to radon's module total; see [`ModuleComplexity`].
     fn count_function(&mut self, own: u32) {
         match (self.depth.classes, self.depth.functions) {
             (0, 0) => self.totals.add_top_level_function(own),
@@ -165,11 +169,11 @@ impl<'a> Collector<'a> {
         });
     }
 
-    fn in_definition(&mut self, name: &str, place: Place, visit: impl FnOnce(&mut Self)) {
+    fn in_definition(&mut self, name: &str, place: EnclosingDefinition, visit: impl FnOnce(&mut Self)) {
         let outer = (self.place, self.depth, self.context, self.prefix.len());
         self.place = place;
         self.prefix.push_str(name);
-        if place == Place::Function {
+        if place == EnclosingDefinition::Function {
             self.depth.functions += 1;
             self.prefix.push_str(".<locals>");
         } else {
@@ -208,10 +212,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn finish(self) -> Collected {
+    fn finish(self) -> CollectedSections {
         let mut dotted_strings: Vec<String> = self.dotted_strings.into_iter().map(str::to_owned).collect();
         dotted_strings.sort_unstable();
-        Collected {
+        CollectedSections {
             sections: self.sections,
             imports: self.names.imports,
             total_complexity: self.totals.total(),

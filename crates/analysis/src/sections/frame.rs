@@ -2,7 +2,7 @@
 //!
 //! `self` and `cls` are not recorded: their object is created by its constructor, not from evidence.
 
-use menace_model::inventory::{Binding, Effect, Parameter, ParameterUse, Section};
+use menace_model::inventory::{MethodBinding, ParameterUse, Section, SectionParameter, SideEffect};
 use rustc_hash::FxHashSet;
 
 /// Largest number of uses kept per parameter: one of a data-heavy function can be compared with thousands of constants,
@@ -11,7 +11,7 @@ const MAX_USES: usize = 48;
 
 /// One of the nested functions around the current statement.
 #[derive(Default)]
-pub(super) struct Frame<'a> {
+pub(super) struct FunctionFrame<'a> {
     /// Index of the section; the module body is section 0.
     pub(super) section: usize,
     pub(super) is_generator: bool,
@@ -20,13 +20,13 @@ pub(super) struct Frame<'a> {
     ignores_first: bool,
     names: Vec<&'a str>,
     uses: Vec<Vec<ParameterUse>>,
-    effects: Vec<Effect>,
+    effects: Vec<SideEffect>,
     /// Names that the function has assigned so far: local variables, unless declared global.
     assigned: FxHashSet<&'a str>,
     globals: FxHashSet<&'a str>,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> FunctionFrame<'a> {
     pub(super) fn new(section: usize, names: Vec<&'a str>) -> Self {
         let uses = names.iter().map(|_| Vec::new()).collect();
         Self { section, names, uses, ..Self::default() }
@@ -38,7 +38,7 @@ impl<'a> Frame<'a> {
 
     /// Ignores the first parameter of a bound method, which is its object or class.
     pub(super) fn ignore_first_unless_static(&mut self, section: &Section) {
-        let is_bound = matches!(section.binding, Some(Binding::Instance | Binding::Class))
+        let is_bound = matches!(section.binding, Some(MethodBinding::Instance | MethodBinding::Class))
             || section.name.ends_with("__new__");
         self.ignores_first = is_bound;
     }
@@ -63,7 +63,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    pub(super) fn add_effect(&mut self, effect: Effect) {
+    pub(super) fn add_effect(&mut self, effect: SideEffect) {
         if !self.effects.contains(&effect) {
             self.effects.push(effect);
         }
@@ -84,7 +84,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Returns the evidence, sorted, so that equal files give equal facts.
-    pub(super) fn finish(mut self, parameters: &mut [Parameter]) -> (Vec<Effect>, bool) {
+    pub(super) fn finish(mut self, parameters: &mut [SectionParameter]) -> (Vec<SideEffect>, bool) {
         for (parameter, mut uses) in parameters.iter_mut().zip(self.uses) {
             uses.sort();
             parameter.uses = uses;

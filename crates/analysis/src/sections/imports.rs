@@ -4,9 +4,9 @@ use menace_model::inventory::ImportKind;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::syntax::{Expr, Source, ast};
+use crate::syntax::{Expr, ParsedPythonSource, ast};
 
-use super::effects::can_reach_outside;
+use super::effect_rules::can_have_effects;
 
 /// One imported module or member, before anything is known about the rest of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,10 +30,10 @@ pub(crate) struct RawImport {
 #[derive(Default)]
 pub(super) struct ImportedNames<'a> {
     pub(super) imports: Vec<RawImport>,
-    bound: FxHashMap<&'a str, Binding>,
+    bound: FxHashMap<&'a str, ImportBinding>,
 }
 
-struct Binding {
+struct ImportBinding {
     qualified: String,
     import: usize,
     /// Whether the module can have effects; qualified names of other modules are not built.
@@ -41,7 +41,12 @@ struct Binding {
 }
 
 impl<'a> ImportedNames<'a> {
-    pub(super) fn import(&mut self, source: &Source, node: &'a ast::StmtImport, kind: ImportKind) {
+    pub(super) fn import(
+        &mut self,
+        source: &ParsedPythonSource,
+        node: &'a ast::StmtImport,
+        kind: ImportKind,
+    ) {
         for alias in &node.names {
             let module = alias.name.as_str();
             let root = module.split('.').next().unwrap_or(module);
@@ -63,7 +68,12 @@ impl<'a> ImportedNames<'a> {
         }
     }
 
-    pub(super) fn import_from(&mut self, source: &Source, node: &'a ast::StmtImportFrom, kind: ImportKind) {
+    pub(super) fn import_from(
+        &mut self,
+        source: &ParsedPythonSource,
+        node: &'a ast::StmtImportFrom,
+        kind: ImportKind,
+    ) {
         let module = node.module.as_ref().map_or("", |module| module.as_str());
         for alias in &node.names {
             let member = alias.name.as_str();
@@ -100,22 +110,22 @@ impl<'a> ImportedNames<'a> {
     }
 
     fn add(&mut self, name: &'a str, qualified: String, import: RawImport) {
-        let reaches_outside = can_reach_outside(&qualified);
-        self.bound.insert(name, Binding { qualified, import: self.imports.len(), reaches_outside });
+        let reaches_outside = can_have_effects(&qualified);
+        self.bound.insert(name, ImportBinding { qualified, import: self.imports.len(), reaches_outside });
         self.imports.push(import);
     }
 
     /// Counts a call through an imported name, which is the weight of an edge in the module map, and returns the full
     /// name of the callee if it could have an effect.
-    pub(super) fn call(&mut self, callee: &Expr) -> Callee {
+    pub(super) fn call(&mut self, callee: &Expr) -> CalleeOrigin {
         let Some(binding) = root_name(callee).and_then(|name| self.bound.get(name)) else {
-            return Callee::Unknown;
+            return CalleeOrigin::Unknown;
         };
         self.imports[binding.import].calls += 1;
         if !binding.reaches_outside {
-            return Callee::Imported;
+            return CalleeOrigin::Imported;
         }
-        Callee::Outside(with_attributes(&binding.qualified, callee))
+        CalleeOrigin::Outside(with_attributes(&binding.qualified, callee))
     }
 
     /// Full name of an attribute whose root was imported and could have an effect.
@@ -126,7 +136,7 @@ impl<'a> ImportedNames<'a> {
 }
 
 /// Origin of a callee.
-pub(super) enum Callee {
+pub(super) enum CalleeOrigin {
     /// The root is not an imported name.
     Unknown,
     /// Imported from a module without known effects.

@@ -3,13 +3,13 @@
 mod body;
 mod collect;
 mod docstring;
-mod effects;
+mod effect_rules;
 mod frame;
 mod imports;
-mod outside;
-mod patterns;
+mod match_patterns;
+mod parameter_uses;
+mod side_effects;
 mod signature;
-mod uses;
 
 pub(crate) use collect::collect;
 pub(crate) use docstring::docstring_of;

@@ -1,14 +1,14 @@
 //! Signature of a function: parameters, decorators and the kind of its section.
 
-use menace_model::inventory::{Binding, Parameter, ParameterKind, SectionKind};
+use menace_model::inventory::{MethodBinding, ParameterKind, SectionKind, SectionParameter};
 
-use crate::syntax::{Expr, Ranged, Source, ast};
+use crate::syntax::{Expr, ParsedPythonSource, Ranged, ast};
 
 /// Longest source excerpt in bytes: a default may be a dict of a thousand lines, which is unreadable in a table.
 const MAX_EXCERPT: usize = 200;
 
 /// Source of a node on one line, truncated to [`MAX_EXCERPT`].
-pub(super) fn excerpt(source: &Source, node: &impl Ranged) -> String {
+pub(super) fn excerpt(source: &ParsedPythonSource, node: &impl Ranged) -> String {
     let text = source.slice(node.range());
     if text.len() <= MAX_EXCERPT && !text.contains('\n') {
         return text.to_owned();
@@ -22,7 +22,7 @@ pub(super) fn excerpt(source: &Source, node: &impl Ranged) -> String {
     line
 }
 
-pub(super) fn parameters(source: &Source, parameters: &ast::Parameters) -> Vec<Parameter> {
+pub(super) fn parameters(source: &ParsedPythonSource, parameters: &ast::Parameters) -> Vec<SectionParameter> {
     let with_default = |kind| {
         move |parameter: &ast::ParameterWithDefault| {
             let default = parameter.default.as_deref().map(|default| excerpt(source, default));
@@ -40,12 +40,12 @@ pub(super) fn parameters(source: &Source, parameters: &ast::Parameters) -> Vec<P
 }
 
 fn one_parameter(
-    source: &Source,
+    source: &ParsedPythonSource,
     parameter: &ast::Parameter,
     kind: ParameterKind,
     default: Option<String>,
-) -> Parameter {
-    Parameter {
+) -> SectionParameter {
+    SectionParameter {
         name: parameter.name.to_string(),
         kind,
         annotation: parameter.annotation.as_deref().map(|annotation| excerpt(source, annotation)),
@@ -55,42 +55,42 @@ fn one_parameter(
 }
 
 /// Role of a function, derived from its decorators and its enclosing definition.
-pub(super) struct Role {
+pub(super) struct FunctionRole {
     pub(super) kind: SectionKind,
-    pub(super) binding: Option<Binding>,
+    pub(super) binding: Option<MethodBinding>,
     pub(super) is_overload: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EnclosingDefinition {
     Module,
     Class,
     Function,
 }
 
-pub(super) fn role(node: &ast::StmtFunctionDef, place: Place) -> Role {
+pub(super) fn role(node: &ast::StmtFunctionDef, place: EnclosingDefinition) -> FunctionRole {
     let names: Vec<&str> = node.decorator_list.iter().filter_map(|it| last_name(&it.expression)).collect();
     let has = |wanted: &[&str]| names.iter().any(|name| wanted.contains(name));
     let is_overload = has(&["overload"]);
     let kind = match place {
-        Place::Module => SectionKind::Function,
-        Place::Function => SectionKind::Nested,
-        Place::Class if has(PROPERTY_DECORATORS) => SectionKind::Property,
-        Place::Class => SectionKind::Method,
+        EnclosingDefinition::Module => SectionKind::Function,
+        EnclosingDefinition::Function => SectionKind::Nested,
+        EnclosingDefinition::Class if has(PROPERTY_DECORATORS) => SectionKind::Property,
+        EnclosingDefinition::Class => SectionKind::Method,
     };
-    let binding = (place == Place::Class).then(|| {
+    let binding = (place == EnclosingDefinition::Class).then(|| {
         let name = node.name.as_str();
         if has(&["staticmethod", "abstractstaticmethod"]) || name == "__new__" {
-            Binding::Static
+            MethodBinding::Static
         } else if has(&["classmethod", "abstractclassmethod"])
             || matches!(name, "__init_subclass__" | "__class_getitem__")
         {
-            Binding::Class
+            MethodBinding::Class
         } else {
-            Binding::Instance
+            MethodBinding::Instance
         }
     });
-    Role { kind, binding, is_overload }
+    FunctionRole { kind, binding, is_overload }
 }
 
 const PROPERTY_DECORATORS: &[&str] =

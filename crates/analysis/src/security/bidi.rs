@@ -1,19 +1,23 @@
 //! Control characters that make code look different from how it runs.
 
-use menace_model::inventory::Severity::{High, Medium};
+use menace_model::inventory::FindingSeverity::{High, Medium};
 
-use super::report::{Issue, Report};
-use crate::syntax::{Source, TextRange, TextSize};
+use super::report::{SecurityIssue, SecurityReport};
+use crate::syntax::{ParsedPythonSource, TextRange, TextSize};
 
 /// B613: the first line with a bidirectional control character.
-pub(super) fn check(source: &Source, report: &mut Report) {
+pub(super) fn check(source: &ParsedPythonSource, report: &mut SecurityReport) {
     let Some((offset, control)) = first_control(source.text()) else { return };
     let message = format!("U+{:04X} changes the order in which code is shown", u32::from(control));
     let Ok(offset) = u32::try_from(offset) else { return };
     let place = TextSize::new(offset);
     // A `nosec` comment on the first line of the file suppresses the finding, as does one on its own line.
     let first_line = TextRange::empty(TextSize::new(0));
-    report.add_within(Issue::new("B613", High, Medium, message).at(Some(place)), first_line, first_line);
+    report.add_within(
+        SecurityIssue::new("B613", High, Medium, message).at(Some(place)),
+        first_line,
+        first_line,
+    );
 }
 
 /// Almost all text is ASCII, which is skipped in chunks; every control character starts with the byte `E2`.

@@ -1,11 +1,11 @@
 //! Functions whose call is a finding, with any arguments.
 
-use menace_model::inventory::Severity::{High, Low, Medium};
+use menace_model::inventory::FindingSeverity::{High, Low, Medium};
 
-use super::blacklist::Rule;
+use super::blacklist::BlacklistRule;
 
-pub(super) const CALLS: &[Rule] = &[
-    Rule {
+pub(super) const CALLS: &[BlacklistRule] = &[
+    BlacklistRule {
         id: "B301",
         name: "pickle",
         severity: Medium,
@@ -25,14 +25,14 @@ pub(super) const CALLS: &[Rule] = &[
             "pandas.read_pickle",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B302",
         name: "marshal",
         severity: Medium,
         message: "loading untrusted marshal data can crash or run code",
         qualified: &["marshal.load", "marshal.loads"],
     },
-    Rule {
+    BlacklistRule {
         id: "B303",
         name: "md5",
         severity: Medium,
@@ -50,7 +50,7 @@ pub(super) const CALLS: &[Rule] = &[
             "cryptography.hazmat.primitives.hashes.SHA1",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B304",
         name: "ciphers",
         severity: High,
@@ -74,35 +74,35 @@ pub(super) const CALLS: &[Rule] = &[
             "cryptography.hazmat.primitives.ciphers.algorithms.TripleDES",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B305",
         name: "cipher_modes",
         severity: Medium,
         message: "ECB leaks patterns of the plain text",
         qualified: &["cryptography.hazmat.primitives.ciphers.modes.ECB"],
     },
-    Rule {
+    BlacklistRule {
         id: "B306",
         name: "mktemp_q",
         severity: Medium,
         message: "another process can create the file first; use mkstemp",
         qualified: &["tempfile.mktemp"],
     },
-    Rule {
+    BlacklistRule {
         id: "B307",
         name: "eval",
         severity: Medium,
         message: "evaluates arbitrary expressions; use ast.literal_eval",
         qualified: &["eval"],
     },
-    Rule {
+    BlacklistRule {
         id: "B308",
         name: "mark_safe",
         severity: Medium,
         message: "text marked safe is not escaped and can contain scripts",
         qualified: &["django.utils.safestring.mark_safe"],
     },
-    Rule {
+    BlacklistRule {
         id: "B310",
         name: "urllib_urlopen",
         severity: Medium,
@@ -118,7 +118,7 @@ pub(super) const CALLS: &[Rule] = &[
             "six.moves.urllib.request.FancyURLopener",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B311",
         name: "random",
         severity: Low,
@@ -137,14 +137,14 @@ pub(super) const CALLS: &[Rule] = &[
             "random.getrandbits",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B312",
         name: "telnetlib",
         severity: High,
         message: "Telnet sends everything in clear text",
         qualified: &["telnetlib.Telnet"],
     },
-    Rule {
+    BlacklistRule {
         id: "B313",
         name: "xml_bad_cElementTree",
         severity: Medium,
@@ -156,7 +156,7 @@ pub(super) const CALLS: &[Rule] = &[
             "xml.etree.cElementTree.XMLParser",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B314",
         name: "xml_bad_ElementTree",
         severity: Medium,
@@ -168,49 +168,49 @@ pub(super) const CALLS: &[Rule] = &[
             "xml.etree.ElementTree.XMLParser",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B315",
         name: "xml_bad_expatreader",
         severity: Medium,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.sax.expatreader.create_parser"],
     },
-    Rule {
+    BlacklistRule {
         id: "B316",
         name: "xml_bad_expatbuilder",
         severity: Medium,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.expatbuilder.parse", "xml.dom.expatbuilder.parseString"],
     },
-    Rule {
+    BlacklistRule {
         id: "B317",
         name: "xml_bad_sax",
         severity: Medium,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.sax.parse", "xml.sax.parseString", "xml.sax.make_parser"],
     },
-    Rule {
+    BlacklistRule {
         id: "B318",
         name: "xml_bad_minidom",
         severity: Medium,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.minidom.parse", "xml.dom.minidom.parseString"],
     },
-    Rule {
+    BlacklistRule {
         id: "B319",
         name: "xml_bad_pulldom",
         severity: Medium,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.pulldom.parse", "xml.dom.pulldom.parseString"],
     },
-    Rule {
+    BlacklistRule {
         id: "B321",
         name: "ftplib",
         severity: High,
         message: "FTP sends everything in clear text",
         qualified: &["ftplib.FTP"],
     },
-    Rule {
+    BlacklistRule {
         id: "B323",
         name: "unverified_context",
         severity: Medium,

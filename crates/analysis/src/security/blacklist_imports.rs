@@ -1,81 +1,81 @@
 //! Modules whose import is a finding. The order decides which rule a statement that imports several is reported under.
 
-use menace_model::inventory::Severity::{High, Low};
+use menace_model::inventory::FindingSeverity::{High, Low};
 
-use super::blacklist::Rule;
+use super::blacklist::BlacklistRule;
 
-pub(super) const IMPORTS: &[Rule] = &[
-    Rule {
+pub(super) const IMPORTS: &[BlacklistRule] = &[
+    BlacklistRule {
         id: "B401",
         name: "import_telnetlib",
         severity: High,
         message: "Telnet sends everything in clear text",
         qualified: &["telnetlib"],
     },
-    Rule {
+    BlacklistRule {
         id: "B402",
         name: "import_ftplib",
         severity: High,
         message: "FTP sends everything in clear text",
         qualified: &["ftplib"],
     },
-    Rule {
+    BlacklistRule {
         id: "B403",
         name: "import_pickle",
         severity: Low,
         message: "unpickling untrusted data can run arbitrary code",
         qualified: &["pickle", "cPickle", "dill", "shelve"],
     },
-    Rule {
+    BlacklistRule {
         id: "B404",
         name: "import_subprocess",
         severity: Low,
         message: "starts processes; check the source of their arguments",
         qualified: &["subprocess"],
     },
-    Rule {
+    BlacklistRule {
         id: "B405",
         name: "import_xml_etree",
         severity: Low,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.etree.cElementTree", "xml.etree.ElementTree"],
     },
-    Rule {
+    BlacklistRule {
         id: "B406",
         name: "import_xml_sax",
         severity: Low,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.sax"],
     },
-    Rule {
+    BlacklistRule {
         id: "B407",
         name: "import_xml_expat",
         severity: Low,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.expatbuilder"],
     },
-    Rule {
+    BlacklistRule {
         id: "B408",
         name: "import_xml_minidom",
         severity: Low,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.minidom"],
     },
-    Rule {
+    BlacklistRule {
         id: "B409",
         name: "import_xml_pulldom",
         severity: Low,
         message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.pulldom"],
     },
-    Rule {
+    BlacklistRule {
         id: "B411",
         name: "import_xmlrpclib",
         severity: High,
         message: "vulnerable to XML attacks; patch it with defusedxml",
         qualified: &["xmlrpc"],
     },
-    Rule {
+    BlacklistRule {
         id: "B412",
         name: "import_httpoxy",
         severity: High,
@@ -86,7 +86,7 @@ pub(super) const IMPORTS: &[Rule] = &[
             "twisted.web.twcgi.CGIDirectory",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B413",
         name: "import_pycrypto",
         severity: High,
@@ -102,7 +102,7 @@ pub(super) const IMPORTS: &[Rule] = &[
             "Crypto.Util",
         ],
     },
-    Rule {
+    BlacklistRule {
         id: "B415",
         name: "import_pyghmi",
         severity: High,

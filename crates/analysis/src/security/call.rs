@@ -2,25 +2,25 @@
 
 use std::borrow::Cow;
 
-use super::mark_safe::Lookups;
-use super::names::Names;
-use super::value::Value;
-use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
+use super::argument_value::ArgumentValue;
+use super::import_aliases::ImportAliases;
+use super::mark_safe::LookupLimits;
+use crate::syntax::{Expr, ParsedPythonSource, Ranged, Stmt, TextSize, ast};
 
 /// A call that a test may report.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'call, 'source> {
+pub(super) struct CheckedCall<'call, 'source> {
     pub(super) node: &'source ast::ExprCall,
     /// Callee with its import aliases resolved, such as `subprocess.run`; `.run` on an unnamed object.
     pub(super) qualified: &'call Cow<'source, str>,
-    pub(super) names: &'call Names<'source>,
-    pub(super) source: &'source Source,
+    pub(super) names: &'call ImportAliases<'source>,
+    pub(super) source: &'source ParsedPythonSource,
     /// The innermost function around the call, unless it is `async`.
     pub(super) function: Option<&'source ast::StmtFunctionDef>,
-    pub(super) lookups: &'call Lookups,
+    pub(super) lookups: &'call LookupLimits,
 }
 
-impl<'source> Call<'_, 'source> {
+impl<'source> CheckedCall<'_, 'source> {
     /// The last segment of the callee.
     pub(super) fn name(&self) -> &str {
         self.segments().next_back().unwrap_or_default()
@@ -53,8 +53,8 @@ impl<'source> Call<'_, 'source> {
     }
 
     /// The value of a positional argument.
-    pub(super) fn argument(&self, index: usize) -> Option<Value<'source>> {
-        Value::of(self.arguments().get(index)?)
+    pub(super) fn argument(&self, index: usize) -> Option<ArgumentValue<'source>> {
+        ArgumentValue::of(self.arguments().get(index)?)
     }
 
     /// Argument passed by name.
@@ -64,17 +64,17 @@ impl<'source> Call<'_, 'source> {
     }
 
     /// Value of an argument passed by name; an expression without a value counts as not passed.
-    pub(super) fn keyword_value(&self, name: &str) -> Option<Value<'source>> {
-        Value::of(self.keyword(name)?)
+    pub(super) fn keyword_value(&self, name: &str) -> Option<ArgumentValue<'source>> {
+        ArgumentValue::of(self.keyword(name)?)
     }
 
     /// Whether the argument passed by name has the value `text`.
     pub(super) fn keyword_is(&self, name: &str, text: &str) -> bool {
-        self.keyword_value(name).and_then(Value::text) == Some(text)
+        self.keyword_value(name).and_then(ArgumentValue::text) == Some(text)
     }
 
     /// Position of the value of a keyword argument.
-    pub(super) fn keyword_place(&self, name: &str) -> Option<TextSize> {
+    pub(super) fn keyword_offset(&self, name: &str) -> Option<TextSize> {
         self.keyword(name).map(Ranged::start)
     }
 

@@ -1,35 +1,35 @@
 //! Walk over a file's tree in one pass that hands every construct to the tests for it.
 
-use menace_model::inventory::Finding;
+use menace_model::inventory::SecurityFinding;
 
-use super::call::Call;
-use super::mark_safe::Lookups;
-use super::names::Names;
-use super::noteworthy::is_noteworthy;
-use super::report::{Issue, Report};
+use super::call::CheckedCall;
+use super::call_filter::can_be_reported;
+use super::import_aliases::ImportAliases;
+use super::mark_safe::LookupLimits;
+use super::report::{SecurityIssue, SecurityReport};
 use super::{
-    bidi, blacklist, code_execution, crypto, deserialization, django, files, mark_safe, passwords, remote,
-    shell, sql, statements, strings, tls, web,
+    bidi, blacklist, code_execution, crypto, deserialization, django, file_permissions, mark_safe, passwords,
+    remote_connections, shell, sql, statements, string_literals, tls, web,
 };
 use crate::syntax::visitor::{self, Visitor};
-use crate::syntax::{Expr, Ranged, Source, Stmt, TextRange, ast};
+use crate::syntax::{Expr, ParsedPythonSource, Ranged, Stmt, TextRange, ast};
 
 /// Findings of Bandit's default tests in a file, by line and id.
-pub(crate) fn findings(source: &Source) -> Vec<Finding> {
-    let mut checker = Checker {
+pub(crate) fn findings(source: &ParsedPythonSource) -> Vec<SecurityFinding> {
+    let mut checker = SecurityChecker {
         source,
-        names: Names::default(),
+        names: ImportAliases::default(),
         ancestors: Vec::with_capacity(64),
         functions: Vec::new(),
-        lookups: Lookups::default(),
-        report: Report::default(),
+        lookups: LookupLimits::default(),
+        report: SecurityReport::default(),
     };
     checker.visit_body(source.body());
     bidi::check(source, &mut checker.report);
     checker.report.into_findings(source)
 }
 
-type CallTest = fn(&Call) -> Option<Issue>;
+type CallTest = fn(&CheckedCall) -> Option<SecurityIssue>;
 
 const CALL_TESTS: &[CallTest] = &[
     blacklist::call,
@@ -42,16 +42,16 @@ const CALL_TESTS: &[CallTest] = &[
     deserialization::yaml_load,
     django::extra,
     django::raw_sql,
-    files::permissive_mode,
-    files::unchecked_extraction,
+    file_permissions::permissive_mode,
+    file_permissions::unchecked_extraction,
     mark_safe::unsafe_text,
     passwords::keyword_argument,
-    remote::no_certificate_check,
-    remote::no_timeout,
-    remote::paramiko_command,
-    remote::snmp_version,
-    remote::snmp_without_encryption,
-    remote::unknown_host_key,
+    remote_connections::no_certificate_check,
+    remote_connections::no_timeout,
+    remote_connections::paramiko_command,
+    remote_connections::snmp_version,
+    remote_connections::snmp_without_encryption,
+    remote_connections::unknown_host_key,
     shell::partial_path,
     shell::process_with_shell,
     shell::process_without_shell,
@@ -69,14 +69,14 @@ const CALL_TESTS: &[CallTest] = &[
 
 /// A node around the current one, as far as the tests distinguish them.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Ancestor<'a> {
+pub(super) enum AncestorNode<'a> {
     Statement(&'a Stmt),
     Expression(&'a Expr),
     Parameters(&'a ast::Parameters),
     Other(TextRange),
 }
 
-impl Ancestor<'_> {
+impl AncestorNode<'_> {
     /// Lines on which a `nosec` comment suppresses findings in the node's strings.
     fn span(self) -> TextRange {
         match self {
@@ -92,27 +92,27 @@ impl Ancestor<'_> {
     }
 }
 
-struct Checker<'a> {
-    source: &'a Source,
-    names: Names<'a>,
-    ancestors: Vec<Ancestor<'a>>,
+struct SecurityChecker<'a> {
+    source: &'a ParsedPythonSource,
+    names: ImportAliases<'a>,
+    ancestors: Vec<AncestorNode<'a>>,
     functions: Vec<&'a ast::StmtFunctionDef>,
-    lookups: Lookups,
-    report: Report,
+    lookups: LookupLimits,
+    report: SecurityReport,
 }
 
-impl<'a> Checker<'a> {
-    fn inside(&mut self, ancestor: Ancestor<'a>, walk: impl FnOnce(&mut Self)) {
+impl<'a> SecurityChecker<'a> {
+    fn with_ancestor(&mut self, ancestor: AncestorNode<'a>, walk: impl FnOnce(&mut Self)) {
         self.ancestors.push(ancestor);
         walk(self);
         self.ancestors.pop();
     }
 
     fn call(&mut self, node: &'a ast::ExprCall) {
-        if !is_noteworthy(node, self.names.last_segment(&node.func)) {
+        if !can_be_reported(node, self.names.last_segment(&node.func)) {
             return;
         }
-        let call = Call {
+        let call = CheckedCall {
             node,
             qualified: &self.names.qualified(&node.func),
             names: &self.names,
@@ -125,11 +125,11 @@ impl<'a> Checker<'a> {
 
     fn string(&mut self, string: &'a ast::ExprStringLiteral) {
         let Some(parent) = self.ancestors.last() else { return };
-        if matches!(parent, Ancestor::Statement(Stmt::Expr(_))) {
+        if matches!(parent, AncestorNode::Statement(Stmt::Expr(_))) {
             // A string that is a statement of its own is a docstring or a comment.
             return;
         }
-        if let Some(issue) = strings::check(string.value.to_str()) {
+        if let Some(issue) = string_literals::check(string.value.to_str()) {
             self.report.add_within(issue, string, parent.span());
         }
     }
@@ -150,7 +150,9 @@ impl<'a> Checker<'a> {
     fn function(&mut self, function: &'a ast::StmtFunctionDef, statement: &'a Stmt) {
         if function.is_async {
             // Bandit's function tests handle only plain functions.
-            self.inside(Ancestor::Statement(statement), |inner| visitor::walk_stmt(inner, statement));
+            self.with_ancestor(AncestorNode::Statement(statement), |inner| {
+                visitor::walk_stmt(inner, statement);
+            });
             return;
         }
         if has_defaults(&function.parameters) {
@@ -158,7 +160,7 @@ impl<'a> Checker<'a> {
             tls::bad_default(function, &mut self.report);
         }
         self.functions.push(function);
-        self.inside(Ancestor::Statement(statement), |inner| visitor::walk_stmt(inner, statement));
+        self.with_ancestor(AncestorNode::Statement(statement), |inner| visitor::walk_stmt(inner, statement));
         self.functions.pop();
     }
 }
@@ -169,7 +171,7 @@ fn has_defaults(parameters: &ast::Parameters) -> bool {
     last.is_some_and(|parameter| parameter.default.is_some())
 }
 
-impl<'a> Visitor<'a> for Checker<'a> {
+impl<'a> Visitor<'a> for SecurityChecker<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(function) => return self.function(function, statement),
@@ -185,7 +187,7 @@ impl<'a> Visitor<'a> for Checker<'a> {
             Stmt::Assign(node) => passwords::assignment(node, &mut self.report),
             _ => {}
         }
-        self.inside(Ancestor::Statement(statement), |inner| visitor::walk_stmt(inner, statement));
+        self.with_ancestor(AncestorNode::Statement(statement), |inner| visitor::walk_stmt(inner, statement));
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -199,7 +201,7 @@ impl<'a> Visitor<'a> for Checker<'a> {
             Expr::StringLiteral(string) => self.string(string),
             _ => {
                 self.expression(expr);
-                self.inside(Ancestor::Expression(expr), |inner| visitor::walk_expr(inner, expr));
+                self.with_ancestor(AncestorNode::Expression(expr), |inner| visitor::walk_expr(inner, expr));
             }
         }
     }
@@ -210,28 +212,34 @@ impl<'a> Visitor<'a> for Checker<'a> {
     }
 
     fn visit_keyword(&mut self, keyword: &'a ast::Keyword) {
-        self.inside(Ancestor::Other(keyword.range), |inner| visitor::walk_keyword(inner, keyword));
+        self.with_ancestor(AncestorNode::Other(keyword.range), |inner| visitor::walk_keyword(inner, keyword));
     }
 
     fn visit_parameters(&mut self, parameters: &'a ast::Parameters) {
-        self.inside(Ancestor::Parameters(parameters), |inner| visitor::walk_parameters(inner, parameters));
+        self.with_ancestor(AncestorNode::Parameters(parameters), |inner| {
+            visitor::walk_parameters(inner, parameters);
+        });
     }
 
     fn visit_parameter(&mut self, parameter: &'a ast::Parameter) {
-        self.inside(Ancestor::Other(parameter.range), |inner| visitor::walk_parameter(inner, parameter));
+        self.with_ancestor(AncestorNode::Other(parameter.range), |inner| {
+            visitor::walk_parameter(inner, parameter);
+        });
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a ast::Comprehension) {
-        self.inside(Ancestor::Other(comprehension.range), |inner| {
+        self.with_ancestor(AncestorNode::Other(comprehension.range), |inner| {
             visitor::walk_comprehension(inner, comprehension);
         });
     }
 
     fn visit_with_item(&mut self, item: &'a ast::WithItem) {
-        self.inside(Ancestor::Other(item.range), |inner| visitor::walk_with_item(inner, item));
+        self.with_ancestor(AncestorNode::Other(item.range), |inner| visitor::walk_with_item(inner, item));
     }
 
     fn visit_pattern(&mut self, pattern: &'a ast::Pattern) {
-        self.inside(Ancestor::Other(pattern.range()), |inner| visitor::walk_pattern(inner, pattern));
+        self.with_ancestor(AncestorNode::Other(pattern.range()), |inner| {
+            visitor::walk_pattern(inner, pattern);
+        });
     }
 }

@@ -1,19 +1,20 @@
 //! Execution of text as code: `exec`, and a logging listener that evaluates its input.
 
-use menace_model::inventory::Severity::{High, Medium};
+use menace_model::inventory::FindingSeverity::{High, Medium};
 
-use super::call::Call;
-use super::report::Issue;
+use super::call::CheckedCall;
+use super::report::SecurityIssue;
 
 pub(super) const CALLEES: &[&str] = &["exec", "listen"];
 
 /// B102: any use of `exec`.
-pub(super) fn exec(call: &Call) -> Option<Issue> {
-    call.is("exec").then(|| Issue::new("B102", Medium, High, "exec runs arbitrary code"))
+pub(super) fn exec(call: &CheckedCall) -> Option<SecurityIssue> {
+    call.is("exec").then(|| SecurityIssue::new("B102", Medium, High, "exec runs arbitrary code"))
 }
 
 /// B612: a logging configuration server that does not verify its input.
-pub(super) fn logging_listener(call: &Call) -> Option<Issue> {
+pub(super) fn logging_listener(call: &CheckedCall) -> Option<SecurityIssue> {
     let unverified = call.is("logging.config.listen") && call.keyword("verify").is_none();
-    unverified.then(|| Issue::new("B612", Medium, High, "logging.config.listen evaluates unverified input"))
+    unverified
+        .then(|| SecurityIssue::new("B612", Medium, High, "logging.config.listen evaluates unverified input"))
 }

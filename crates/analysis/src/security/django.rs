@@ -1,16 +1,16 @@
 //! Django functions that bypass its query builder.
 
-use menace_model::inventory::Severity::Medium;
+use menace_model::inventory::FindingSeverity::Medium;
 
-use super::call::Call;
-use super::report::Issue;
-use super::value;
+use super::argument_value;
+use super::call::CheckedCall;
+use super::report::SecurityIssue;
 use crate::syntax::Expr;
 
 pub(super) const CALLEES: &[&str] = &["extra", "RawSQL"];
 
 /// B610: `.extra()` with arguments other than literal strings.
-pub(super) fn extra(call: &Call) -> Option<Issue> {
+pub(super) fn extra(call: &CheckedCall) -> Option<SecurityIssue> {
     if call.name() != "extra" {
         return None;
     }
@@ -18,7 +18,7 @@ pub(super) fn extra(call: &Call) -> Option<Issue> {
     let is_safe = passed(0, "select").is_none_or(is_literal_dictionary)
         && passed(1, "where").is_none_or(is_literal_list)
         && passed(3, "tables").is_none_or(is_literal_list);
-    (!is_safe).then(|| Issue::new("B610", Medium, Medium, "extra() inserts unescaped text into SQL"))
+    (!is_safe).then(|| SecurityIssue::new("B610", Medium, Medium, "extra() inserts unescaped text into SQL"))
 }
 
 fn is_literal_list(expr: &Expr) -> bool {
@@ -33,12 +33,12 @@ fn is_literal_dictionary(expr: &Expr) -> bool {
 }
 
 /// B611: `RawSQL` of an expression other than a literal string.
-pub(super) fn raw_sql(call: &Call) -> Option<Issue> {
-    if call.name() != "RawSQL" || !call.names.has_like("django.db.models") {
+pub(super) fn raw_sql(call: &CheckedCall) -> Option<SecurityIssue> {
+    if call.name() != "RawSQL" || !call.names.imports_name_containing("django.db.models") {
         return None;
     }
     let sql = call.arguments().first().or_else(|| call.keyword("sql"))?;
-    value::string(sql)
+    argument_value::string(sql)
         .is_none()
-        .then(|| Issue::new("B611", Medium, Medium, "RawSQL does not escape its text"))
+        .then(|| SecurityIssue::new("B611", Medium, Medium, "RawSQL does not escape its text"))
 }

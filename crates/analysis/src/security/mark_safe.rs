@@ -2,25 +2,25 @@
 
 use std::cell::Cell;
 
-use menace_model::inventory::Severity::{High, Medium};
+use menace_model::inventory::FindingSeverity::{High, Medium};
 
-use super::call::Call;
-use super::report::Issue;
-use crate::syntax::{Expr, Source, Stmt, ast};
+use super::call::CheckedCall;
+use super::report::SecurityIssue;
+use crate::syntax::{Expr, ParsedPythonSource, Stmt, ast};
 
 pub(super) const CALLEES: &[&str] = &["mark_safe", "SafeText", "SafeUnicode", "SafeString", "SafeBytes"];
 
 /// Limits on the lookups of variables in a file. `x = x` repeated doubles the work with each line, and
 /// `x = (⏎ x)` never ends; a value that is not resolved within the limits counts as unsafe.
 #[derive(Debug, Default)]
-pub(super) struct Lookups {
+pub(super) struct LookupLimits {
     /// Remaining variables of the current call.
     variables: Cell<u32>,
     /// Remaining statements of the whole file.
     statements: Cell<u32>,
 }
 
-impl Lookups {
+impl LookupLimits {
     const MAX_VARIABLES: u32 = 200;
     const MAX_STATEMENTS: u32 = 1_000_000;
 
@@ -36,12 +36,12 @@ impl Lookups {
 }
 
 /// B703: text marked as safe that does not consist of literals alone.
-pub(super) fn unsafe_text(call: &Call) -> Option<Issue> {
-    if !CALLEES.contains(&call.name()) || !call.names.has_like("django.utils.safestring") {
+pub(super) fn unsafe_text(call: &CheckedCall) -> Option<SecurityIssue> {
+    if !CALLEES.contains(&call.name()) || !call.names.imports_name_containing("django.utils.safestring") {
         return None;
     }
     let text = call.arguments().first()?;
-    let scope = Scope {
+    let scope = AssignmentScope {
         source: call.source,
         parameters: call.function.map_or(&[], |function| &function.parameters.args),
         body: call.scope(),
@@ -55,18 +55,19 @@ pub(super) fn unsafe_text(call: &Call) -> Option<Issue> {
         Expr::BinOp(operation) => scope.is_literal_interpolation(operation),
         _ => false,
     };
-    (!is_safe).then(|| Issue::new("B703", Medium, High, "text marked safe may contain untrusted input"))
+    (!is_safe)
+        .then(|| SecurityIssue::new("B703", Medium, High, "text marked safe may contain untrusted input"))
 }
 
 /// The function, or the module, in which a variable is assigned.
-struct Scope<'a> {
-    source: &'a Source,
+struct AssignmentScope<'a> {
+    source: &'a ParsedPythonSource,
     parameters: &'a [ast::ParameterWithDefault],
     body: &'a [Stmt],
-    lookups: &'a Lookups,
+    lookups: &'a LookupLimits,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> AssignmentScope<'a> {
     /// Whether every value that a variable can have before a line is literal text.
     fn is_literal_variable(&self, variable: &ast::ExprName, until: u32) -> bool {
         let is_parameter = self.parameters.iter().any(|parameter| parameter.name().as_str() == variable.id);
@@ -82,28 +83,30 @@ impl<'a> Scope<'a> {
             if !self.lookups.allow_statement() {
                 return false;
             }
-            is_literal = match assigned(statement, &variable.id) {
-                Assigned::Nothing => continue,
-                Assigned::Value(Expr::StringLiteral(_)) => true,
-                Assigned::Value(Expr::Name(other)) => {
+            is_literal = match assigned_value(statement, &variable.id) {
+                AssignedValue::Nothing => continue,
+                AssignedValue::Value(Expr::StringLiteral(_)) => true,
+                AssignedValue::Value(Expr::Name(other)) => {
                     self.is_literal_variable(other, self.source.first_line(other))
                 }
-                Assigned::Value(Expr::Call(call)) => self.is_literal_format(call),
-                Assigned::Several(values)
+                AssignedValue::Value(Expr::Call(call)) => self.is_literal_format(call),
+                AssignedValue::Several(values)
                     if values.iter().all(|value| self.is_literal_operand(value, line)) =>
                 {
                     true
                 }
-                Assigned::Value(_) | Assigned::Resource | Assigned::Several(_) => return false,
+                AssignedValue::Value(_) | AssignedValue::Resource | AssignedValue::Several(_) => {
+                    return false;
+                }
             };
         }
         is_literal
     }
 
-    fn is_literal_operand(&self, value: &Assigned, line: u32) -> bool {
+    fn is_literal_operand(&self, value: &AssignedValue, line: u32) -> bool {
         match value {
-            Assigned::Value(Expr::StringLiteral(_)) => true,
-            Assigned::Value(Expr::Name(name)) => self.is_literal_variable(name, line),
+            AssignedValue::Value(Expr::StringLiteral(_)) => true,
+            AssignedValue::Value(Expr::Name(name)) => self.is_literal_variable(name, line),
             _ => false,
         }
     }
@@ -111,7 +114,7 @@ impl<'a> Scope<'a> {
     /// `"...".format(...)` with literal text only.
     fn is_literal_format(&self, call: &'a ast::ExprCall) -> bool {
         let Expr::Attribute(method) = &*call.func else { return false };
-        let is_format = method.attr.as_str() == "format" && super::value::is_constant(&method.value);
+        let is_format = method.attr.as_str() == "format" && super::argument_value::is_constant(&method.value);
         is_format
             && call.arguments.keywords.is_empty()
             && self.are_literal(&call.arguments.args, self.source.first_line(call))
@@ -154,42 +157,44 @@ impl<'a> Scope<'a> {
 }
 
 /// Value that a statement may assign to a variable.
-enum Assigned<'a> {
+enum AssignedValue<'a> {
     Nothing,
     Value(&'a Expr),
     /// The target of a `with`.
     Resource,
     /// Assignments inside a block that may or may not run.
-    Several(Vec<Assigned<'a>>),
+    Several(Vec<AssignedValue<'a>>),
 }
 
-fn assigned<'a>(statement: &'a Stmt, variable: &str) -> Assigned<'a> {
+fn assigned_value<'a>(statement: &'a Stmt, variable: &str) -> AssignedValue<'a> {
     let names = |target: &Expr| matches!(target, Expr::Name(name) if name.id == variable);
     match statement {
         Stmt::Assign(node) => match (node.targets.first(), &*node.value) {
-            (Some(target), value) if names(target) => Assigned::Value(value),
+            (Some(target), value) if names(target) => AssignedValue::Value(value),
             (Some(Expr::Tuple(targets)), Expr::Tuple(values)) => {
                 let mut pairs = targets.elts.iter().zip(&values.elts);
                 pairs
                     .find(|(target, _)| names(target))
-                    .map_or(Assigned::Nothing, |(_, value)| Assigned::Value(value))
+                    .map_or(AssignedValue::Nothing, |(_, value)| AssignedValue::Value(value))
             }
-            _ => Assigned::Nothing,
+            _ => AssignedValue::Nothing,
         },
-        Stmt::AugAssign(node) if names(&node.target) => Assigned::Value(&node.value),
+        Stmt::AugAssign(node) if names(&node.target) => AssignedValue::Value(&node.value),
         // Only the last item decides, as in Bandit.
         Stmt::With(node) if !node.is_async => {
             match node.items.last().and_then(|item| item.optional_vars.as_deref()) {
-                Some(target) if names(target) => Assigned::Resource,
-                _ => within([node.body.as_slice()], variable),
+                Some(target) if names(target) => AssignedValue::Resource,
+                _ => assigned_in_blocks([node.body.as_slice()], variable),
             }
         }
-        Stmt::FunctionDef(node) if !node.is_async => within([node.body.as_slice()], variable),
-        Stmt::For(node) if !node.is_async => within([node.body.as_slice(), node.orelse.as_slice()], variable),
-        Stmt::While(node) => within([node.body.as_slice(), node.orelse.as_slice()], variable),
+        Stmt::FunctionDef(node) if !node.is_async => assigned_in_blocks([node.body.as_slice()], variable),
+        Stmt::For(node) if !node.is_async => {
+            assigned_in_blocks([node.body.as_slice(), node.orelse.as_slice()], variable)
+        }
+        Stmt::While(node) => assigned_in_blocks([node.body.as_slice(), node.orelse.as_slice()], variable),
         Stmt::If(node) => {
             let clauses = node.elif_else_clauses.iter().map(|clause| clause.body.as_slice());
-            within(std::iter::once(node.body.as_slice()).chain(clauses), variable)
+            assigned_in_blocks(std::iter::once(node.body.as_slice()).chain(clauses), variable)
         }
         Stmt::Try(node) if !node.is_star => {
             let handlers = node.handlers.iter().map(|handler| {
@@ -197,20 +202,20 @@ fn assigned<'a>(statement: &'a Stmt, variable: &str) -> Assigned<'a> {
                 handler.body.as_slice()
             });
             let rest = [node.orelse.as_slice(), node.finalbody.as_slice()];
-            within(std::iter::once(node.body.as_slice()).chain(handlers).chain(rest), variable)
+            assigned_in_blocks(std::iter::once(node.body.as_slice()).chain(handlers).chain(rest), variable)
         }
-        _ => Assigned::Nothing,
+        _ => AssignedValue::Nothing,
     }
 }
 
-fn within<'a>(blocks: impl IntoIterator<Item = &'a [Stmt]>, variable: &str) -> Assigned<'a> {
+fn assigned_in_blocks<'a>(blocks: impl IntoIterator<Item = &'a [Stmt]>, variable: &str) -> AssignedValue<'a> {
     let mut values = Vec::new();
     for statement in blocks.into_iter().flatten() {
-        match assigned(statement, variable) {
-            Assigned::Nothing => {}
-            Assigned::Several(inner) => values.extend(inner),
+        match assigned_value(statement, variable) {
+            AssignedValue::Nothing => {}
+            AssignedValue::Several(inner) => values.extend(inner),
             other => values.push(other),
         }
     }
-    if values.is_empty() { Assigned::Nothing } else { Assigned::Several(values) }
+    if values.is_empty() { AssignedValue::Nothing } else { AssignedValue::Several(values) }
 }

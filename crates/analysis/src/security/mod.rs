@@ -3,30 +3,30 @@
 //! `check` walks the tree; every other file has the tests for one family of constructs. Bandit's results are reproduced
 //! down to the reported line and its peculiarities, so that its users get the same findings here.
 
+mod argument_value;
 mod bidi;
 mod blacklist;
 mod blacklist_calls;
 mod blacklist_imports;
 mod call;
+mod call_filter;
 mod check;
 mod code_execution;
 mod crypto;
 mod deserialization;
 mod django;
-mod files;
+mod file_permissions;
+mod import_aliases;
 mod mark_safe;
-mod names;
 mod nosec;
-mod noteworthy;
 mod passwords;
-mod remote;
+mod remote_connections;
 mod report;
 mod shell;
 mod sql;
 mod statements;
-mod strings;
+mod string_literals;
 mod tls;
-mod value;
 mod web;
 
 #[cfg(test)]

@@ -3,31 +3,31 @@
 use std::ops::RangeInclusive;
 
 use super::blacklist;
-use crate::syntax::{Source, TokenKind};
+use crate::syntax::{ParsedPythonSource, TokenKind};
 
 /// The `nosec` comments of a file, by line.
 #[derive(Debug)]
-pub(super) struct Suppressions {
-    comments: Vec<Comment>,
+pub(super) struct NosecSuppressions {
+    comments: Vec<NosecComment>,
 }
 
 #[derive(Debug)]
-struct Comment {
+struct NosecComment {
     line: u32,
     /// Tests that the comment names; empty means all.
     tests: Vec<&'static str>,
 }
 
-impl Suppressions {
+impl NosecSuppressions {
     /// Reads the `nosec` comments of a file; `None` if it does not contain the word.
-    pub(super) fn of(source: &Source) -> Option<Self> {
+    pub(super) fn of(source: &ParsedPythonSource) -> Option<Self> {
         if !source.text().contains("nosec") {
             return None;
         }
         let comments = source.tokens().iter().filter(|token| token.kind() == TokenKind::Comment);
         let comments = comments.filter_map(|token| {
             let tests = parse(source.slice(token))?;
-            Some(Comment { line: source.first_line(token), tests })
+            Some(NosecComment { line: source.first_line(token), tests })
         });
         Some(Self { comments: comments.collect() })
     }
@@ -44,7 +44,7 @@ impl Suppressions {
         named.peek().is_none() || named.any(|name| *name == test)
     }
 
-    fn first_within(&self, lines: RangeInclusive<u32>) -> Option<&Comment> {
+    fn first_within(&self, lines: RangeInclusive<u32>) -> Option<&NosecComment> {
         let index = self.comments.partition_point(|comment| comment.line < *lines.start());
         self.comments.get(index).filter(|comment| lines.contains(&comment.line))
     }

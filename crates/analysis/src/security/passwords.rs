@@ -1,15 +1,15 @@
 //! Passwords in the source: literal strings under names that look like a password.
 
-use menace_model::inventory::Severity::{Low, Medium};
+use menace_model::inventory::FindingSeverity::{Low, Medium};
 
-use super::call::Call;
-use super::report::{Issue, Report};
-use super::value;
+use super::argument_value;
+use super::call::CheckedCall;
+use super::report::{SecurityIssue, SecurityReport};
 use crate::syntax::{Expr, Ranged, TextRange, ast};
 
 /// B105 for assignments: `password = "x"`, `self.password = "x"`, `config["password"] = "x"`.
-pub(super) fn assignment(node: &ast::StmtAssign, report: &mut Report) {
-    if value::string(&node.value).is_none() {
+pub(super) fn assignment(node: &ast::StmtAssign, report: &mut SecurityReport) {
+    if argument_value::string(&node.value).is_none() {
         return;
     }
     if node.targets.iter().any(is_named_like_password) {
@@ -17,7 +17,7 @@ pub(super) fn assignment(node: &ast::StmtAssign, report: &mut Report) {
     }
     for target in node.targets.iter().filter_map(Expr::as_subscript_expr) {
         for key in [&target.value, &target.slice] {
-            if value::string(key).is_some_and(looks_like_password) {
+            if argument_value::string(key).is_some_and(looks_like_password) {
                 report.add_within(string_issue(), &**key, target.range);
             }
         }
@@ -25,17 +25,19 @@ pub(super) fn assignment(node: &ast::StmtAssign, report: &mut Report) {
 }
 
 /// B105 for dictionaries: `{"password": "x"}`. Any literal counts as a value.
-pub(super) fn dictionary(node: &ast::ExprDict, report: &mut Report) {
+pub(super) fn dictionary(node: &ast::ExprDict, report: &mut SecurityReport) {
     for item in &node.items {
         let Some(key) = &item.key else { continue };
-        if value::is_constant(&item.value) && value::string(key).is_some_and(looks_like_password) {
+        if argument_value::is_constant(&item.value)
+            && argument_value::string(key).is_some_and(looks_like_password)
+        {
             report.add_within(string_issue(), key, node.range);
         }
     }
 }
 
 /// B105 for comparisons: `password == "x"`, once for every string compared with.
-pub(super) fn comparison(node: &ast::ExprCompare, report: &mut Report) {
+pub(super) fn comparison(node: &ast::ExprCompare, report: &mut SecurityReport) {
     if !node.comparators.first().is_some_and(Expr::is_string_literal_expr)
         || !is_named_like_password(&node.left)
     {
@@ -47,9 +49,9 @@ pub(super) fn comparison(node: &ast::ExprCompare, report: &mut Report) {
 }
 
 /// B106: `connect(password="x")`.
-pub(super) fn keyword_argument(call: &Call) -> Option<Issue> {
+pub(super) fn keyword_argument(call: &CheckedCall) -> Option<SecurityIssue> {
     let keyword = call.node.arguments.keywords.iter().find(|keyword| is_hardcoded(keyword))?;
-    let issue = Issue::new("B106", Low, Medium, "argument looks like a hardcoded password");
+    let issue = SecurityIssue::new("B106", Low, Medium, "argument looks like a hardcoded password");
     Some(issue.at(Some(keyword.value.start())))
 }
 
@@ -60,7 +62,7 @@ pub(super) fn is_hardcoded(keyword: &ast::Keyword) -> bool {
 
 /// B107: `def connect(password="x")`. Only positional-or-keyword parameters are checked, and the defaults of
 /// positional-only ones shift the rest, as in Bandit.
-pub(super) fn defaults(function: &ast::StmtFunctionDef, report: &mut Report) {
+pub(super) fn defaults(function: &ast::StmtFunctionDef, report: &mut SecurityReport) {
     let parameters = &function.parameters;
     let mut defaults =
         parameters.posonlyargs.iter().chain(&parameters.args).filter_map(|one| one.default.as_deref());
@@ -70,13 +72,13 @@ pub(super) fn defaults(function: &ast::StmtFunctionDef, report: &mut Report) {
         |(parameter, default)| default.is_string_literal_expr() && looks_like_password(parameter.name()),
     );
     if is_password {
-        let issue = Issue::new("B107", Low, Medium, "default looks like a hardcoded password");
+        let issue = SecurityIssue::new("B107", Low, Medium, "default looks like a hardcoded password");
         report.add(issue, TextRange::new(function.name.start(), function.end()));
     }
 }
 
-fn string_issue() -> Issue {
-    Issue::new("B105", Low, Medium, "looks like a hardcoded password")
+fn string_issue() -> SecurityIssue {
+    SecurityIssue::new("B105", Low, Medium, "looks like a hardcoded password")
 }
 
 fn is_named_like_password(expr: &Expr) -> bool {

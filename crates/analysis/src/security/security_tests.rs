@@ -1,14 +1,14 @@
 //! Behaviour of the tests as data. Expectations are the results of Bandit 1.9.4 for the same snippets, except where it
 //! fails: on hostile assignments and on code that does not parse.
 
-use menace_model::inventory::Finding;
-use menace_model::inventory::Severity::{self, High, Low, Medium};
+use menace_model::inventory::FindingSeverity::{self, High, Low, Medium};
+use menace_model::inventory::SecurityFinding;
 
 use super::findings;
-use crate::syntax::Source;
+use crate::syntax::ParsedPythonSource;
 
-fn scan(snippet: &str) -> Vec<Finding> {
-    findings(&Source::parse(snippet.to_owned()))
+fn scan(snippet: &str) -> Vec<SecurityFinding> {
+    findings(&ParsedPythonSource::parse(snippet.to_owned()))
 }
 
 /// Checks all findings of a snippet, by line and id.
@@ -19,7 +19,7 @@ fn check(snippet: &str, expected: &[(&str, u32)]) {
 }
 
 /// Checks the levels of a snippet's only finding with an id.
-fn check_levels(snippet: &str, id: &str, severity: Severity, confidence: Severity) {
+fn check_levels(snippet: &str, id: &str, severity: FindingSeverity, confidence: FindingSeverity) {
     let found: Vec<_> = scan(snippet).into_iter().filter(|finding| finding.id == id).collect();
     let levels: Vec<_> = found.iter().map(|finding| (finding.severity, finding.confidence)).collect();
     assert_eq!(levels, [(severity, confidence)], "{snippet}");

@@ -1,10 +1,10 @@
 //! Process creation, with and without a shell.
 
-use menace_model::inventory::Severity::{High, Low, Medium};
+use menace_model::inventory::FindingSeverity::{High, Low, Medium};
 
-use super::call::Call;
-use super::report::Issue;
-use super::value::{self, Value};
+use super::argument_value::{self, ArgumentValue};
+use super::call::CheckedCall;
+use super::report::SecurityIssue;
 use crate::syntax::{Expr, ast};
 
 /// Keyword argument that makes any call relevant to this module.
@@ -61,58 +61,59 @@ pub(super) fn functions() -> impl Iterator<Item = &'static str> {
 }
 
 /// B602: `subprocess` with a shell.
-pub(super) fn subprocess_with_shell(call: &Call) -> Option<Issue> {
+pub(super) fn subprocess_with_shell(call: &CheckedCall) -> Option<SecurityIssue> {
     if !call.is_one_of(SUBPROCESS) || !has_shell(call) {
         return None;
     }
-    let issue = match value::string(call.arguments().first()?) {
-        Some(_) => Issue::new("B602", Low, High, "fixed command does not need a shell"),
-        None => Issue::new("B602", High, High, "shell runs a command that is built at run time"),
+    let issue = match argument_value::string(call.arguments().first()?) {
+        Some(_) => SecurityIssue::new("B602", Low, High, "fixed command does not need a shell"),
+        None => SecurityIssue::new("B602", High, High, "shell runs a command that is built at run time"),
     };
-    Some(issue.at(call.keyword_place(KEYWORD)))
+    Some(issue.at(call.keyword_offset(KEYWORD)))
 }
 
 /// B603: `subprocess` without a shell.
-pub(super) fn subprocess_without_shell(call: &Call) -> Option<Issue> {
+pub(super) fn subprocess_without_shell(call: &CheckedCall) -> Option<SecurityIssue> {
     (call.is_one_of(SUBPROCESS) && !has_shell(call)).then(|| {
-        let issue = Issue::new("B603", Low, High, "starts a process; check the source of its arguments");
-        issue.at(call.keyword_place(KEYWORD))
+        let issue =
+            SecurityIssue::new("B603", Low, High, "starts a process; check the source of its arguments");
+        issue.at(call.keyword_offset(KEYWORD))
     })
 }
 
 /// B604: any other function that takes `shell=True`.
-pub(super) fn shell_keyword(call: &Call) -> Option<Issue> {
+pub(super) fn shell_keyword(call: &CheckedCall) -> Option<SecurityIssue> {
     (!call.is_one_of(SUBPROCESS) && has_shell(call)).then(|| {
-        let issue = Issue::new("B604", Medium, Low, "function call with shell=True");
-        issue.at(call.keyword_place(KEYWORD))
+        let issue = SecurityIssue::new("B604", Medium, Low, "function call with shell=True");
+        issue.at(call.keyword_offset(KEYWORD))
     })
 }
 
 /// B605: functions that always use a shell.
-pub(super) fn process_with_shell(call: &Call) -> Option<Issue> {
+pub(super) fn process_with_shell(call: &CheckedCall) -> Option<SecurityIssue> {
     if !call.is_one_of(WITH_SHELL) {
         return None;
     }
-    Some(match value::string(call.arguments().first()?) {
-        Some(_) => Issue::new("B605", Low, High, "fixed command does not need a shell"),
-        None => Issue::new("B605", High, High, "shell runs a command that is built at run time"),
+    Some(match argument_value::string(call.arguments().first()?) {
+        Some(_) => SecurityIssue::new("B605", Low, High, "fixed command does not need a shell"),
+        None => SecurityIssue::new("B605", High, High, "shell runs a command that is built at run time"),
     })
 }
 
 /// B606: functions that never use a shell.
-pub(super) fn process_without_shell(call: &Call) -> Option<Issue> {
-    call.is_one_of(WITHOUT_SHELL).then(|| Issue::new("B606", Low, Medium, "starts a process"))
+pub(super) fn process_without_shell(call: &CheckedCall) -> Option<SecurityIssue> {
+    call.is_one_of(WITHOUT_SHELL).then(|| SecurityIssue::new("B606", Low, Medium, "starts a process"))
 }
 
 /// B607: a program without its directory, so that `PATH` decides which one runs.
-pub(super) fn partial_path(call: &Call) -> Option<Issue> {
+pub(super) fn partial_path(call: &CheckedCall) -> Option<SecurityIssue> {
     let program = match call.arguments().first()? {
         Expr::List(list) => list.elts.first()?,
         argument => argument,
     };
     let starts_process = functions().any(|name| call.is(name));
-    (starts_process && value::string(program).is_some_and(|path| !is_located(path)))
-        .then(|| Issue::new("B607", Low, High, "PATH decides which program runs"))
+    (starts_process && argument_value::string(program).is_some_and(|path| !is_located(path)))
+        .then(|| SecurityIssue::new("B607", Low, High, "PATH decides which program runs"))
 }
 
 /// Whether a path contains its directory, as `/bin/ls`, `./ls`, `C:\ls` and `\\host\ls` do.
@@ -127,22 +128,23 @@ fn is_located(path: &str) -> bool {
 const WILDCARD_COMMANDS: &[&str] = &["chown", "chmod", "tar", "rsync"];
 
 /// B609: commands with a `*` whose matching file names can be taken for options.
-pub(super) fn wildcard(call: &Call) -> Option<Issue> {
+pub(super) fn wildcard(call: &CheckedCall) -> Option<SecurityIssue> {
     let in_shell =
         call.is_one_of(WITH_SHELL) || call.is_one_of(SUBPROCESS) && call.keyword_is(KEYWORD, "True");
     if !in_shell {
         return None;
     }
     let command = match call.argument(0)? {
-        Value::Text(text) => text.to_owned(),
-        Value::List(elements) => {
+        ArgumentValue::Text(text) => text.to_owned(),
+        ArgumentValue::List(elements) => {
             elements.iter().filter_map(|word| literal_text(word)).collect::<Vec<_>>().join(" ")
         }
         _ => return None,
     };
     (command.contains('*') && WILDCARD_COMMANDS.iter().any(|name| command.contains(name))).then(|| {
-        let issue = Issue::new("B609", High, Medium, "a file name that matches * can be taken for an option");
-        issue.at(call.keyword_place(KEYWORD))
+        let issue =
+            SecurityIssue::new("B609", High, Medium, "a file name that matches * can be taken for an option");
+        issue.at(call.keyword_offset(KEYWORD))
     })
 }
 
@@ -150,12 +152,12 @@ pub(super) fn wildcard(call: &Call) -> Option<Issue> {
 fn literal_text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Attribute(_) => None,
-        other => Value::of(other)?.text(),
+        other => ArgumentValue::of(other)?.text(),
     }
 }
 
 /// Whether `shell` is passed and true, or not known to be false.
-fn has_shell(call: &Call) -> bool {
+fn has_shell(call: &CheckedCall) -> bool {
     call.keyword(KEYWORD).is_some_and(|value| match value {
         Expr::BooleanLiteral(boolean) => boolean.value,
         Expr::NumberLiteral(number) => match &number.value {

@@ -1,11 +1,11 @@
 //! SQL that is built from strings.
 
-use menace_model::inventory::Severity::{Low, Medium};
+use menace_model::inventory::FindingSeverity::{Low, Medium};
 
-use super::check::Ancestor;
-use super::report::{Issue, Report};
-use super::strings;
-use super::value;
+use super::argument_value;
+use super::check::AncestorNode;
+use super::report::{SecurityIssue, SecurityReport};
+use super::string_literals;
 use crate::syntax::{Expr, TextRange, ast};
 
 /// Longest chain of operands that is checked as a whole. A longer one is checked operand by operand, since each of its
@@ -14,8 +14,8 @@ const MAX_OPERANDS: usize = 256;
 
 /// B608 for operators: `"select ... from " + table`, `"... %s" % table`. Every string operand is checked together with
 /// the strings outside of its own operation, which for additions are the following ones.
-pub(super) fn concatenation(root: &ast::ExprBinOp, ancestors: &[Ancestor], report: &mut Report) {
-    if matches!(ancestors.last(), Some(Ancestor::Expression(Expr::BinOp(_)))) {
+pub(super) fn concatenation(root: &ast::ExprBinOp, ancestors: &[AncestorNode], report: &mut SecurityReport) {
+    if matches!(ancestors.last(), Some(AncestorNode::Expression(Expr::BinOp(_)))) {
         return;
     }
     let mut operands = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn concatenation(root: &ast::ExprBinOp, ancestors: &[Ancestor], repor
 }
 
 /// A string in a chain of operators.
-struct Operand<'a> {
+struct SqlOperand<'a> {
     text: &'a str,
     string: &'a Expr,
     operation: TextRange,
@@ -42,8 +42,8 @@ struct Operand<'a> {
     siblings: std::ops::Range<usize>,
 }
 
-impl Operand<'_> {
-    fn statement(&self, operands: &[Operand]) -> String {
+impl SqlOperand<'_> {
+    fn statement(&self, operands: &[SqlOperand]) -> String {
         let before = &operands[..self.siblings.start];
         let after = &operands[self.siblings.end..];
         let mut statement = self.text.to_owned();
@@ -55,15 +55,15 @@ impl Operand<'_> {
     }
 }
 
-fn collect_operands<'a>(node: &'a ast::ExprBinOp, operands: &mut Vec<Operand<'a>>) {
+fn collect_operands<'a>(node: &'a ast::ExprBinOp, operands: &mut Vec<SqlOperand<'a>>) {
     let first = operands.len();
     let mut own = [None; 2];
     for (side, place) in [&node.left, &node.right].into_iter().zip(&mut own) {
         if let Expr::BinOp(inner) = &**side {
             collect_operands(inner, operands);
-        } else if let Some(text) = value::string(side) {
+        } else if let Some(text) = argument_value::string(side) {
             *place = Some(operands.len());
-            operands.push(Operand { text, string: side, operation: node.range, siblings: 0..0 });
+            operands.push(SqlOperand { text, string: side, operation: node.range, siblings: 0..0 });
         }
     }
     let siblings = first..operands.len();
@@ -73,11 +73,11 @@ fn collect_operands<'a>(node: &'a ast::ExprBinOp, operands: &mut Vec<Operand<'a>
 }
 
 /// B608 for methods: `"select ... from {}".format(table)`, and `replace`.
-pub(super) fn method(node: &ast::ExprAttribute, ancestors: &[Ancestor], report: &mut Report) {
+pub(super) fn method(node: &ast::ExprAttribute, ancestors: &[AncestorNode], report: &mut SecurityReport) {
     if !matches!(node.attr.as_str(), "format" | "replace") {
         return;
     }
-    let Some(text) = value::string(&node.value) else { return };
+    let Some(text) = argument_value::string(&node.value) else { return };
     if is_sql(text) {
         let outside_of_call = ancestors.len().checked_sub(2).and_then(|index| ancestors.get(index));
         let issue = issue(node.attr.as_str() == "format" && is_executed(outside_of_call));
@@ -87,7 +87,7 @@ pub(super) fn method(node: &ast::ExprAttribute, ancestors: &[Ancestor], report: 
 
 /// B608 for f-strings, checked by their whole text, and the tests of plain strings for each piece of text.
 /// Python before 3.12 gives all pieces the position of the whole.
-pub(super) fn f_string(node: &ast::ExprFString, ancestors: &[Ancestor], report: &mut Report) {
+pub(super) fn f_string(node: &ast::ExprFString, ancestors: &[AncestorNode], report: &mut SecurityReport) {
     let mut statement = String::new();
     let mut piece_start = 0;
     for part in &node.value {
@@ -101,7 +101,7 @@ pub(super) fn f_string(node: &ast::ExprFString, ancestors: &[Ancestor], report: 
                             if let Some(debug) = &placeholder.debug_text {
                                 statement.push_str(debug.as_str());
                             }
-                            report.extend(strings::check(&statement[piece_start..]), node);
+                            report.extend(string_literals::check(&statement[piece_start..]), node);
                             piece_start = statement.len();
                         }
                     }
@@ -109,20 +109,20 @@ pub(super) fn f_string(node: &ast::ExprFString, ancestors: &[Ancestor], report: 
             }
         }
     }
-    report.extend(strings::check(&statement[piece_start..]), node);
+    report.extend(string_literals::check(&statement[piece_start..]), node);
     if is_sql(&statement) {
         report.add(issue(is_executed(ancestors.last())), node);
     }
 }
 
-fn issue(is_executed: bool) -> Issue {
+fn issue(is_executed: bool) -> SecurityIssue {
     let confidence = if is_executed { Medium } else { Low };
-    Issue::new("B608", Medium, confidence, "SQL built from strings allows injection")
+    SecurityIssue::new("B608", Medium, confidence, "SQL built from strings allows injection")
 }
 
 /// Whether text is passed directly to `execute` or `executemany`.
-fn is_executed(parent: Option<&Ancestor>) -> bool {
-    let Some(Ancestor::Expression(Expr::Call(call))) = parent else { return false };
+fn is_executed(parent: Option<&AncestorNode>) -> bool {
+    let Some(AncestorNode::Expression(Expr::Call(call))) = parent else { return false };
     let name = match &*call.func {
         Expr::Attribute(attribute) => attribute.attr.as_str(),
         Expr::Name(name) => name.id.as_str(),
@@ -136,18 +136,18 @@ fn is_sql(text: &str) -> bool {
     if text.len() < "update set ".len() {
         return false;
     }
-    let later = |text: &str, word: &str| after(text, word).any(starts_with_space);
-    let first_spaced = |word: &'static str| after(text, word).find(|rest| starts_with_space(rest));
+    let later = |text: &str, word: &str| text_after_word(text, word).any(starts_with_space);
+    let first_spaced = |word: &'static str| text_after_word(text, word).find(|rest| starts_with_space(rest));
     first_spaced("select").is_some_and(|rest| later(rest, "from"))
         || first_spaced("update").is_some_and(|rest| later(rest, "set"))
-        || after(text, "delete").any(|rest| spaced_word(rest, "from").is_some())
-        || after(text, "insert").find_map(|rest| spaced_word(rest, "into")).is_some_and(|rest| {
-            after(rest, "values").any(|rest| rest.starts_with('(') || starts_with_space(rest))
+        || text_after_word(text, "delete").any(|rest| spaced_word(rest, "from").is_some())
+        || text_after_word(text, "insert").find_map(|rest| spaced_word(rest, "into")).is_some_and(|rest| {
+            text_after_word(rest, "values").any(|rest| rest.starts_with('(') || starts_with_space(rest))
         })
 }
 
 /// Text after each occurrence of a word, ignoring case.
-fn after<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+fn text_after_word<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     let length = word.len();
     let first = word.as_bytes().first().copied().unwrap_or_default();
     let starts = text.bytes().enumerate().filter(move |(_, byte)| byte.to_ascii_lowercase() == first);

@@ -1,27 +1,28 @@
 //! Web frameworks and template engines.
 
-use menace_model::inventory::Severity::{High, Medium};
+use menace_model::inventory::FindingSeverity::{High, Medium};
 
-use super::call::Call;
-use super::report::Issue;
-use super::value;
+use super::argument_value;
+use super::call::CheckedCall;
+use super::report::SecurityIssue;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, ast};
 
 pub(super) const CALLEES: &[&str] = &["run", "Environment", "Template", "Markup"];
 
 /// B201: a Flask application with its debugger enabled.
-pub(super) fn flask_debug(call: &Call) -> Option<Issue> {
-    let is_debugged =
-        call.qualified.ends_with(".run") && call.keyword_is("debug", "True") && call.names.has_like("flask");
+pub(super) fn flask_debug(call: &CheckedCall) -> Option<SecurityIssue> {
+    let is_debugged = call.qualified.ends_with(".run")
+        && call.keyword_is("debug", "True")
+        && call.names.imports_name_containing("flask");
     is_debugged.then(|| {
-        Issue::new("B201", High, Medium, "Flask's debugger lets clients run arbitrary code")
-            .at(call.keyword_place("debug"))
+        SecurityIssue::new("B201", High, Medium, "Flask's debugger lets clients run arbitrary code")
+            .at(call.keyword_offset("debug"))
     })
 }
 
 /// B701: a Jinja environment that does not escape.
-pub(super) fn jinja_autoescape(call: &Call) -> Option<Issue> {
+pub(super) fn jinja_autoescape(call: &CheckedCall) -> Option<SecurityIssue> {
     if call.name() != "Environment" || !call.has_segment("jinja2") {
         return None;
     }
@@ -32,7 +33,7 @@ pub(super) fn jinja_autoescape(call: &Call) -> Option<Issue> {
         Some(Expr::Call(made)) if is_select_autoescape(&made.func) => return None,
         Some(_) => Medium,
     };
-    Some(Issue::new("B701", High, confidence, "Jinja escapes nothing unless autoescape is on"))
+    Some(SecurityIssue::new("B701", High, confidence, "Jinja escapes nothing unless autoescape is on"))
 }
 
 fn is_select_autoescape(function: &Expr) -> bool {
@@ -68,14 +69,14 @@ impl<'a> Visitor<'a> for AutoescapeSearch<'a> {
 }
 
 /// B702: Mako templates, which escape nothing by default.
-pub(super) fn mako_template(call: &Call) -> Option<Issue> {
+pub(super) fn mako_template(call: &CheckedCall) -> Option<SecurityIssue> {
     (call.name() == "Template" && call.has_segment("mako"))
-        .then(|| Issue::new("B702", Medium, High, "Mako escapes nothing by default"))
+        .then(|| SecurityIssue::new("B702", Medium, High, "Mako escapes nothing by default"))
 }
 
 /// B704: `Markup` of an expression other than a literal.
-pub(super) fn markup(call: &Call) -> Option<Issue> {
+pub(super) fn markup(call: &CheckedCall) -> Option<SecurityIssue> {
     let text = call.arguments().first()?;
-    (call.is_one_of(&["markupsafe.Markup", "flask.Markup"]) && !value::is_constant(text))
-        .then(|| Issue::new("B704", Medium, High, "Markup is not escaped and can contain scripts"))
+    (call.is_one_of(&["markupsafe.Markup", "flask.Markup"]) && !argument_value::is_constant(text))
+        .then(|| SecurityIssue::new("B704", Medium, High, "Markup is not escaped and can contain scripts"))
 }

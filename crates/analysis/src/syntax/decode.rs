@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Failure to decode a file exactly.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub(crate) enum DecodeError {
+pub(crate) enum SourceDecodeError {
     #[error("unknown encoding {0:?}; the file was decoded as latin-1")]
     UnknownEncoding(String),
     #[error("not valid {0}; invalid bytes were replaced")]
@@ -15,7 +15,7 @@ pub(crate) enum DecodeError {
 }
 
 /// Decodes a file. A text is always returned; the error states what was guessed or replaced.
-pub(crate) fn decode(bytes: Vec<u8>) -> (String, Option<DecodeError>) {
+pub(crate) fn decode(bytes: Vec<u8>) -> (String, Option<SourceDecodeError>) {
     if let Some((encoding, bom_length)) = Encoding::for_bom(&bytes) {
         return decode_with(encoding, &bytes[bom_length..]);
     }
@@ -26,25 +26,25 @@ pub(crate) fn decode(bytes: Vec<u8>) -> (String, Option<DecodeError>) {
             Some(encoding) => decode_with(encoding, &bytes),
             None => {
                 let (text, _) = WINDOWS_1252.decode_without_bom_handling(&bytes);
-                (text.into_owned(), Some(DecodeError::UnknownEncoding(label)))
+                (text.into_owned(), Some(SourceDecodeError::UnknownEncoding(label)))
             }
         },
     }
 }
 
-fn decode_utf8(bytes: Vec<u8>) -> (String, Option<DecodeError>) {
+fn decode_utf8(bytes: Vec<u8>) -> (String, Option<SourceDecodeError>) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, None),
         Err(error) => {
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-            (text, Some(DecodeError::Malformed("UTF-8")))
+            (text, Some(SourceDecodeError::Malformed("UTF-8")))
         }
     }
 }
 
-fn decode_with(encoding: &'static Encoding, bytes: &[u8]) -> (String, Option<DecodeError>) {
+fn decode_with(encoding: &'static Encoding, bytes: &[u8]) -> (String, Option<SourceDecodeError>) {
     let (text, malformed) = encoding.decode_without_bom_handling(bytes);
-    let error = malformed.then(|| DecodeError::Malformed(encoding.name()));
+    let error = malformed.then(|| SourceDecodeError::Malformed(encoding.name()));
     (Cow::into_owned(text), error)
 }
 
@@ -102,7 +102,7 @@ fn encoding_for_python(label: &str) -> Option<&'static Encoding> {
 mod tests {
     use super::*;
 
-    fn check(bytes: &[u8], text: &str, error: Option<DecodeError>) {
+    fn check(bytes: &[u8], text: &str, error: Option<SourceDecodeError>) {
         assert_eq!(decode(bytes.to_vec()), (text.to_owned(), error));
     }
 
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn errors_are_reported_with_a_decoded_text() {
-        check(b"'\xff'", "'\u{fffd}'", Some(DecodeError::Malformed("UTF-8")));
+        check(b"'\xff'", "'\u{fffd}'", Some(SourceDecodeError::Malformed("UTF-8")));
         check(
             b"# coding: klingon\n1",
             "# coding: klingon\n1",
-            Some(DecodeError::UnknownEncoding("klingon".into())),
+            Some(SourceDecodeError::UnknownEncoding("klingon".into())),
         );
     }
 }

@@ -12,8 +12,8 @@ mod vocabulary;
 pub(crate) use decode::decode;
 pub(crate) use lines::LineIndex;
 pub(crate) use nesting::{STACK_BYTES, is_too_deep};
-pub(crate) use source::Source;
-pub(crate) use vocabulary::Vocabulary;
+pub(crate) use source::ParsedPythonSource;
+pub(crate) use vocabulary::TokenVocabulary;
 
 pub(crate) use ruff_python_ast as ast;
 pub(crate) use ruff_python_ast::token::TokenKind;

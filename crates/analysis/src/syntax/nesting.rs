@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn extreme_nesting_is_rejected_without_a_crash() {
-        let source = super::super::Source::parse("-".repeat(10_000_000));
+        let source = super::super::ParsedPythonSource::parse("-".repeat(10_000_000));
         assert!(!source.is_valid());
         assert_eq!(source.errors().len(), 1);
     }

@@ -8,14 +8,14 @@ use super::nesting::{self, MAX_NESTING};
 use super::{LineIndex, Ranged, Stmt, TextRange, TextSize};
 
 /// Text of a file with its tokens and its tree. Broken Python yields errors and a partial tree.
-pub(crate) struct Source {
+pub(crate) struct ParsedPythonSource {
     text: String,
     lines: LineIndex,
     parsed: Parsed<ModModule>,
     too_deep: bool,
 }
 
-impl Source {
+impl ParsedPythonSource {
     /// Parses `text`. Text that nests so deeply that walking its tree could exhaust the stack is not parsed.
     pub(crate) fn parse(text: String) -> Self {
         let too_deep = nesting::is_too_deep(&text);

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::{Ranged, Source, TokenKind};
+use super::{ParsedPythonSource, Ranged, TokenKind};
 
 /// A token as (kind, index of its word).
 #[derive(Debug, Clone, Copy)]
@@ -17,25 +17,25 @@ pub(crate) struct WordToken {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Word {
+pub(crate) struct VocabularyWord {
     pub(crate) hash: u64,
     pub(crate) count: u32,
 }
 
 /// Words and, in order, the tokens that consist of them. Comments, layout and the end of the file are left out, but the
-/// ends of statements and blocks are tokens, with the word [`Vocabulary::LAYOUT`].
+/// ends of statements and blocks are tokens, with the word [`TokenVocabulary::LAYOUT`].
 #[derive(Debug)]
-pub(crate) struct Vocabulary {
-    pub(crate) words: Vec<Word>,
+pub(crate) struct TokenVocabulary {
+    pub(crate) words: Vec<VocabularyWord>,
     pub(crate) tokens: Vec<WordToken>,
 }
 
-impl Vocabulary {
+impl TokenVocabulary {
     pub(crate) const LAYOUT: u32 = u32::MAX;
 
-    pub(crate) fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &ParsedPythonSource) -> Self {
         let tokens = source.tokens();
-        let mut builder = Builder {
+        let mut builder = VocabularyBuilder {
             by_hash: FxHashMap::with_capacity_and_hasher(tokens.len() / 8, rustc_hash::FxBuildHasher),
             by_kind: [Self::LAYOUT; 256],
             vocabulary: Self {
@@ -50,18 +50,18 @@ impl Vocabulary {
     }
 }
 
-struct Builder {
+struct VocabularyBuilder {
     /// Words by the hash of their text. Collisions of 64 bits within one file are negligible.
     by_hash: FxHashMap<u64, u32>,
     by_kind: [u32; 256],
-    vocabulary: Vocabulary,
+    vocabulary: TokenVocabulary,
 }
 
-impl Builder {
-    fn token(&mut self, source: &Source, kind: TokenKind, token: &impl Ranged) {
+impl VocabularyBuilder {
+    fn token(&mut self, source: &ParsedPythonSource, kind: TokenKind, token: &impl Ranged) {
         let word = match kind {
             TokenKind::Comment | TokenKind::NonLogicalNewline | TokenKind::EndOfFile => return,
-            TokenKind::Newline | TokenKind::Indent | TokenKind::Dedent => Vocabulary::LAYOUT,
+            TokenKind::Newline | TokenKind::Indent | TokenKind::Dedent => TokenVocabulary::LAYOUT,
             _ if has_own_text(kind) => self.word_by_text(source.slice(token.range())),
             _ => self.word_by_kind(kind),
         };
@@ -80,7 +80,7 @@ impl Builder {
 
     fn word_by_kind(&mut self, kind: TokenKind) -> u32 {
         let slot = &mut self.by_kind[kind as usize];
-        if *slot == Vocabulary::LAYOUT {
+        if *slot == TokenVocabulary::LAYOUT {
             // Spread like the hash of a text, so that runs of operators hash as well as runs of names.
             let hash = (kind as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             *slot = add(&mut self.vocabulary.words, hash);
@@ -90,9 +90,9 @@ impl Builder {
     }
 }
 
-fn add(words: &mut Vec<Word>, hash: u64) -> u32 {
-    words.push(Word { hash, count: 0 });
-    u32::try_from(words.len() - 1).unwrap_or(Vocabulary::LAYOUT)
+fn add(words: &mut Vec<VocabularyWord>, hash: u64) -> u32 {
+    words.push(VocabularyWord { hash, count: 0 });
+    u32::try_from(words.len() - 1).unwrap_or(TokenVocabulary::LAYOUT)
 }
 
 /// Kinds whose tokens differ in their text.

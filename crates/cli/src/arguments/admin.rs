@@ -4,27 +4,30 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{AuditCommand, InstallAutopurge, JsonOutput, Recovery, SynergyExporter, SynergyTrainer, Up};
+use super::{
+    AuditCommand, InstallAutopurgeArguments, JsonOutput, RecoveryArguments, SynergyExporterArguments,
+    SynergyTrainerArguments, UpArguments,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdminCommand {
     /// Start `auto` and its services, and restart them when they fail
-    Up(Up),
+    Up(UpArguments),
     /// Verify the audit trail
     #[command(subcommand)]
     Audit(AuditCommand),
     /// Show how often runs were resumed, and the last failure
-    Recovery(Recovery),
+    Recovery(RecoveryArguments),
     /// Remove stale resources of killed runs: processes, cgroups, containers, volumes, overlays
-    Cleanup(Cleanup),
+    Cleanup(CleanupArguments),
     /// List menace's resources on this machine; exit 1 if any are stale
     CheckResources(JsonOutput),
     /// Install an hourly clean-up with systemd or cron
-    InstallAutopurge(InstallAutopurge),
+    InstallAutopurge(InstallAutopurgeArguments),
     /// Export synergy metrics to Prometheus
-    SynergyExporter(SynergyExporter),
+    SynergyExporter(SynergyExporterArguments),
     /// Retrain the synergy weights at an interval
-    SynergyTrainer(SynergyTrainer),
+    SynergyTrainer(SynergyTrainerArguments),
     /// Run the synergy exporter and trainer that the settings ask for
     SynergyTools,
     /// Write man pages into a directory
@@ -42,7 +45,7 @@ impl AdminCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Cleanup {
+pub(crate) struct CleanupArguments {
     /// Keep recent overlays and sandboxes that the next server adopts
     #[arg(long)]
     pub(crate) stale_only: bool,

@@ -9,7 +9,7 @@ use super::{MeasureOptions, sandbox};
 
 /// The autonomous loop.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Auto {
+pub(crate) struct AutoArguments {
     #[command(flatten)]
     pub(crate) measure: MeasureOptions,
     /// End before this much time is spent, such as 30m or 90s
@@ -41,10 +41,10 @@ pub(crate) struct Auto {
 
 /// The loop under presets of a file.
 #[derive(Debug, Args)]
-pub(crate) struct RunComplete {
+pub(crate) struct RunCompleteArguments {
     /// Presets to run under
     #[arg(value_name = "PRESETS")]
     pub(crate) presets: PathBuf,
     #[command(flatten)]
-    pub(crate) auto: Auto,
+    pub(crate) auto: AutoArguments,
 }

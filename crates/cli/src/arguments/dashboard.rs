@@ -6,7 +6,7 @@ use clap::Args;
 
 /// What is shown in a browser.
 #[derive(Debug, Args)]
-pub(crate) struct Dashboard {
+pub(crate) struct DashboardArguments {
     /// A history that is elsewhere; without it that of the data directory
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,

@@ -9,7 +9,7 @@ use super::JsonOutput;
 use super::sandbox::duration;
 
 #[derive(Debug, Args)]
-pub(crate) struct SynergyExporter {
+pub(crate) struct SynergyExporterArguments {
     /// synergy_history.db; without it that of the data directory
     #[arg(long, value_name = "FILE")]
     pub(crate) history_file: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(crate) struct SynergyExporter {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SynergyTrainer {
+pub(crate) struct SynergyTrainerArguments {
     /// synergy_history.db; without it that of the data directory
     #[arg(long, value_name = "FILE")]
     pub(crate) history_file: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct SynergyTrainer {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Recovery {
+pub(crate) struct RecoveryArguments {
     /// recovery.json; without it that of the data directory
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,

@@ -3,8 +3,9 @@
 use clap::Subcommand;
 
 use super::{
-    Dashboard, Grouping, JsonOutput, MemoryCommand, PresetsCommand, RankScenarios, RankSynergy, Repository,
-    RoiCommand, RunComplete, SelfTest, SynergyCommand, SynergyMetrics, TruthCommand, WorkflowRun,
+    DashboardArguments, JsonOutput, MemoryCommand, ModuleGroupingArguments, PresetsCommand,
+    RankScenariosArguments, RankSynergyArguments, RepositoryArguments, RoiCommand, RunCompleteArguments,
+    SelfTestArguments, SynergyCommand, SynergyMetricsArguments, TruthCommand, WorkflowStressArguments,
     WorkflowsCommand,
 };
 
@@ -13,16 +14,16 @@ pub(crate) enum LabCommand {
     /// Classify modules that nothing imports; writes orphan_modules.json and orphan_classifications.json
     Orphans {
         #[command(flatten)]
-        repository: Repository,
+        repository: RepositoryArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
     /// Group related modules; writes module_map.json
     Map {
         #[command(flatten)]
-        repository: Repository,
+        repository: RepositoryArguments,
         #[command(flatten)]
-        grouping: Grouping,
+        grouping: ModuleGroupingArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
@@ -30,32 +31,32 @@ pub(crate) enum LabCommand {
     #[command(subcommand)]
     Presets(PresetsCommand),
     /// Run a repository's own tests in sandboxes, call modules without tests, integrate orphans that pass
-    SelfTest(SelfTest),
+    SelfTest(SelfTestArguments),
     /// Store, list, run and remove workflows: ordered lists of sections
     #[command(subcommand)]
     Workflows(WorkflowsCommand),
     /// Run a workflow in five scenarios, with and without stress, and mark the worst
-    RunScenarios(WorkflowRun),
+    RunScenarios(WorkflowStressArguments),
     /// Run a workflow through five stages of increasing stress
-    SimulateTemporalTrajectory(WorkflowRun),
+    SimulateTemporalTrajectory(WorkflowStressArguments),
     /// Run `auto` under the presets of a file
-    RunComplete(RunComplete),
+    RunComplete(RunCompleteArguments),
     /// Forecast and rank ROI from a history
     #[command(subcommand)]
     Roi(RoiCommand),
     /// Rank scenarios of several runs by ROI
-    RankScenarios(RankScenarios),
+    RankScenarios(RankScenariosArguments),
     /// Rank scenarios of several runs by workflow synergy
-    RankSynergy(RankSynergy),
+    RankSynergy(RankSynergyArguments),
     /// Rank scenarios by the synergy measured under them
-    RankScenarioSynergy(RankSynergy),
+    RankScenarioSynergy(RankSynergyArguments),
     /// Show the latest workflow synergy, its average, and whether it has converged
-    SynergyMetrics(SynergyMetrics),
+    SynergyMetrics(SynergyMetricsArguments),
     /// Show, train, export and import the weights of the synergy metrics
     #[command(subcommand)]
     Synergy(SynergyCommand),
     /// Show synergy_history.db in a browser
-    SynergyDashboard(Dashboard),
+    SynergyDashboard(DashboardArguments),
     /// Train and inspect the model that corrects predicted ROI
     #[command(subcommand)]
     Truth(TruthCommand),
@@ -63,5 +64,5 @@ pub(crate) enum LabCommand {
     #[command(subcommand)]
     Memory(MemoryCommand),
     /// Show runs, patches, metrics and modules in a browser
-    Dashboard(Dashboard),
+    Dashboard(DashboardArguments),
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use menace_analysis::map::Algorithm;
+use menace_analysis::map::GroupingAlgorithm;
 
 use super::{JsonOutput, sandbox};
 
@@ -11,7 +11,7 @@ use super::{JsonOutput, sandbox};
 #[derive(Debug, Clone, Args)]
 pub(crate) struct MeasureOptions {
     #[command(flatten)]
-    pub(crate) repository: Repository,
+    pub(crate) repository: RepositoryArguments,
     /// Only these files, from the root of the repository; can be repeated or separated by commas
     #[arg(long, value_name = "PATH", value_delimiter = ',')]
     pub(crate) modules: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) struct MeasureOptions {
 
 /// How to call what is in a repository.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) measure: MeasureOptions,
     /// Go on with a run that was interrupted or whose process died
@@ -61,7 +61,7 @@ pub(crate) struct Run {
 
 /// What to show.
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ShowArguments {
     /// The run; without it the latest runs are listed
     pub(crate) run: Option<String>,
     /// List its calls
@@ -93,7 +93,7 @@ fn kind(name: &str) -> Result<menace_model::calls::OutcomeKind, String> {
 
 /// What to read.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Repository {
+pub(crate) struct RepositoryArguments {
     /// The repository; without it SANDBOX_REPO_PATH, else the working directory
     #[arg(value_name = "REPO")]
     pub(crate) path: Option<PathBuf>,
@@ -107,10 +107,10 @@ pub(crate) struct Repository {
 
 /// How to group modules.
 #[derive(Debug, Args)]
-pub(crate) struct Grouping {
+pub(crate) struct ModuleGroupingArguments {
     /// louvain, greedy, label or hdbscan
-    #[arg(long, alias = "module-algorithm", default_value_t = Algorithm::Louvain)]
-    pub(crate) algorithm: Algorithm,
+    #[arg(long, alias = "module-algorithm", default_value_t = GroupingAlgorithm::Louvain)]
+    pub(crate) algorithm: GroupingAlgorithm,
     /// Smallest similarity, 0 to 1, that relates modules
     #[arg(long, alias = "module-threshold", default_value_t = 0.1, value_name = "SHARE")]
     pub(crate) threshold: f64,

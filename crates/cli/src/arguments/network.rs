@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use menace_model::network::{Destination, HostPattern, Shaper, Window};
-use menace_model::settings::{Bandwidth, Percent, SettingValue};
+use menace_model::network::{FaultWindow, HostPattern, NetworkDestination, PacketShaper};
+use menace_model::settings::{BitsPerSecond, Percent, SettingValue};
 
 use super::sandbox::duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct NetworkArguments {
     /// What the command can reach: none is its own loopback; deny refuses and records everything; allow=HOST or allow=HOST:PORT
     /// lets it reach a name, *.name, address or range (several with commas; * is all that is public); mock=FILE answers by rules
     #[arg(long, value_name = "none|deny|allow=…|mock=…", value_parser = reach)]
-    pub(crate) net: Vec<Reach>,
+    pub(crate) net: Vec<NetworkModeArgument>,
     /// How much longer a round trip takes, such as 200ms
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) latency: Option<Duration>,
@@ -40,10 +40,10 @@ pub(crate) struct NetworkArguments {
     pub(crate) partition: Vec<HostPattern>,
     /// When packets are delayed and lost, such as 1s-3s from the first packet; always without this
     #[arg(long, value_name = "FROM-UNTIL", value_parser = window)]
-    pub(crate) fault_window: Option<Window>,
+    pub(crate) fault_window: Option<FaultWindow>,
     /// Who delays and loses what leaves the sandbox: menace, or the netem of the kernel; what comes in menace does
     #[arg(long, value_name = "menace|netem", value_parser = shaper, default_value = "menace")]
-    pub(crate) shaper: Shaper,
+    pub(crate) shaper: PacketShaper,
     /// The name server that is asked for names that are allowed; without this as the host does
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = name_server)]
     pub(crate) dns: Option<SocketAddr>,
@@ -54,30 +54,30 @@ pub(crate) struct NetworkArguments {
 
 /// One value of `--net`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum NetworkModeArgument {
     None,
     Deny,
-    Allow(Vec<Destination>),
+    Allow(Vec<NetworkDestination>),
     Mock(PathBuf),
 }
 
-fn reach(text: &str) -> Result<Reach, String> {
+fn reach(text: &str) -> Result<NetworkModeArgument, String> {
     match text.split_once('=') {
-        None if text == "none" => Ok(Reach::None),
-        None if text == "deny" => Ok(Reach::Deny),
+        None if text == "none" => Ok(NetworkModeArgument::None),
+        None if text == "deny" => Ok(NetworkModeArgument::Deny),
         Some(("allow", rules)) => {
             let rules: Result<_, _> = rules.split(',').map(|rule| rule.trim().parse()).collect();
-            rules.map(Reach::Allow).map_err(|error| error.to_string())
+            rules.map(NetworkModeArgument::Allow).map_err(|error| error.to_string())
         }
-        Some(("mock", file)) if !file.is_empty() => Ok(Reach::Mock(file.into())),
+        Some(("mock", file)) if !file.is_empty() => Ok(NetworkModeArgument::Mock(file.into())),
         _ => Err("expected none, deny, allow=HOST[:PORT],… or mock=FILE".into()),
     }
 }
 
-fn shaper(text: &str) -> Result<Shaper, String> {
+fn shaper(text: &str) -> Result<PacketShaper, String> {
     match text {
-        "menace" => Ok(Shaper::Menace),
-        "netem" => Ok(Shaper::Netem),
+        "menace" => Ok(PacketShaper::Menace),
+        "netem" => Ok(PacketShaper::Netem),
         _ => Err("expected menace or netem".into()),
     }
 }
@@ -89,17 +89,17 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 fn bandwidth(text: &str) -> Result<u64, String> {
-    Bandwidth::parse(text)
+    BitsPerSecond::parse(text)
         .map(|rate| rate.0)
         .filter(|rate| *rate > 0)
-        .ok_or_else(|| format!("expected {}", Bandwidth::accepted()))
+        .ok_or_else(|| format!("expected {}", BitsPerSecond::accepted()))
 }
 
-fn window(text: &str) -> Result<Window, String> {
+fn window(text: &str) -> Result<FaultWindow, String> {
     let wrong = || "expected two times such as 1s-3s, of which the first is earlier".to_owned();
     let (from, until) = text.split_once('-').ok_or_else(wrong)?;
     let read = |text| <Duration as SettingValue>::parse(text).ok_or_else(wrong);
-    let window = Window { from: read(from)?, until: read(until)? };
+    let window = FaultWindow { from: read(from)?, until: read(until)? };
     if window.from < window.until { Ok(window) } else { Err(wrong()) }
 }
 

@@ -7,7 +7,7 @@ use super::JsonOutput;
 #[derive(Debug, Subcommand)]
 pub(crate) enum PatchesCommand {
     /// What a loop proposed, and what came of it
-    List(PatchesList),
+    List(PatchesListArguments),
     /// One patch: its conditions with their figures, and its diff
     Show {
         /// Its id, such as p_4f1c09a2b3c4d5e6
@@ -26,7 +26,7 @@ pub(crate) enum PatchesCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PatchesList {
+pub(crate) struct PatchesListArguments {
     /// The loop, such as r_01kbz7q3m9x4vt; without it the last one that proposed something
     pub(crate) run: Option<String>,
     /// Only those that were kept

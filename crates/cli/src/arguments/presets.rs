@@ -9,7 +9,7 @@ use super::JsonOutput;
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetsCommand {
     /// Make presets, of named profiles or by chance
-    Generate(PresetsGenerate),
+    Generate(PresetsGenerateArguments),
     /// List the canonical profiles with their severities
     List {
         #[command(flatten)]
@@ -26,7 +26,7 @@ pub(crate) enum PresetsCommand {
 
 /// Which presets to make.
 #[derive(Debug, Args)]
-pub(crate) struct PresetsGenerate {
+pub(crate) struct PresetsGenerateArguments {
     /// Profiles, such as hostile_input high_latency_api; without them presets are made by chance
     #[arg(long, num_args = 1.., value_name = "PROFILE")]
     pub(crate) profiles: Vec<String>,

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// How the hourly clean-up is installed.
 #[derive(Debug, Args)]
-pub(crate) struct InstallAutopurge {
+pub(crate) struct InstallAutopurgeArguments {
     /// Show what would be installed, and install nothing
     #[arg(long)]
     pub(crate) print: bool,

@@ -6,30 +6,30 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use menace_model::faults::FaultRule;
-use menace_model::sandbox::{Access, Mount, User};
-use menace_model::settings::{Bytes, Cores, SettingValue};
+use menace_model::sandbox::{HostMount, MountAccess, SandboxUser};
+use menace_model::settings::{ByteCount, Cores, SettingValue};
 
 use super::JsonOutput;
 use super::network::NetworkArguments;
-use super::service::{SandboxCreate, SandboxExec, WhichSandbox};
+use super::service::{SandboxCreateArguments, SandboxExecArguments, SandboxIdArguments};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
     /// Run one command in a fresh sandbox
     #[command(after_help = RUN_EXIT_CODES)]
-    Run(Box<SandboxRun>),
+    Run(Box<SandboxRunArguments>),
     /// Measure what sandboxes cost, beside bubblewrap and docker where they are installed
-    Bench(SandboxBench),
+    Bench(SandboxBenchArguments),
     /// Run an agent in a sandbox with this directory, and take out what it changed
     #[command(after_help = RUN_EXIT_CODES)]
-    Attach(Box<SandboxAttach>),
+    Attach(Box<SandboxAttachArguments>),
     /// Make a sandbox that stays, and print its id
-    Create(SandboxCreate),
+    Create(SandboxCreateArguments),
     /// List sandboxes that stay
     #[command(alias = "ls")]
     List(JsonOutput),
     /// Run a command in a sandbox that stays
-    Exec(SandboxExec),
+    Exec(SandboxExecArguments),
     /// Copy a file or directory in or out: one side is SANDBOX:PATH
     Cp {
         /// From
@@ -38,23 +38,23 @@ pub(crate) enum SandboxCommand {
         to: String,
     },
     /// Make a stopped sandbox ready for commands
-    Start(WhichSandbox),
+    Start(SandboxIdArguments),
     /// End all processes of a sandbox; its files stay
-    Stop(WhichSandbox),
+    Stop(SandboxIdArguments),
     /// Let all processes of a sandbox stand still
-    Pause(WhichSandbox),
+    Pause(SandboxIdArguments),
     /// Let them go on
-    Resume(WhichSandbox),
+    Resume(SandboxIdArguments),
     /// Keep a copy of its files, and print the id of that
     Snapshot {
         #[command(flatten)]
-        which: WhichSandbox,
+        which: SandboxIdArguments,
         /// What to call it
         #[arg(long, default_value = "")]
         name: String,
     },
     /// Make a sandbox with the same files, and print its id
-    Fork(WhichSandbox),
+    Fork(SandboxIdArguments),
     /// Destroy sandboxes
     Rm {
         /// Which; the beginning of an id is enough
@@ -62,7 +62,7 @@ pub(crate) enum SandboxCommand {
         sandboxes: Vec<String>,
     },
     /// What a sandbox takes
-    Stats(WhichSandbox),
+    Stats(SandboxIdArguments),
 }
 
 const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 when its time is over, 137 when its memory is, \
@@ -70,7 +70,7 @@ const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 when its time
 Before anything has run: 2 wrong usage, 3 this host cannot do it (menace doctor says what it lacks).";
 
 #[derive(Debug, Args)]
-pub(crate) struct SandboxRun {
+pub(crate) struct SandboxRunArguments {
     /// The most memory, such as 256m, files included; 1g without this
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory: Option<u64>,
@@ -103,7 +103,7 @@ pub(crate) struct SandboxRun {
     pub(crate) rw: bool,
     /// A further directory or file: SRC:DST, or SRC:DST:ro to forbid writing; can be repeated
     #[arg(long, value_name = "SRC:DST[:ro]", value_parser = mount)]
-    pub(crate) mount: Vec<Mount>,
+    pub(crate) mount: Vec<HostMount>,
     /// A variable for the command: K=V, or K to pass on the caller's; can be repeated
     #[arg(long, value_name = "K=V", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
@@ -115,7 +115,7 @@ pub(crate) struct SandboxRun {
     pub(crate) fault: Vec<FaultRule>,
     /// Who the command is inside: UID or UID:GID
     #[arg(long, value_name = "UID[:GID]", value_parser = user)]
-    pub(crate) user: Option<User>,
+    pub(crate) user: Option<SandboxUser>,
     /// Print one JSON object when it is over: how it ended, what it took, printed and wrote
     #[arg(long)]
     pub(crate) json: bool,
@@ -125,7 +125,7 @@ pub(crate) struct SandboxRun {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SandboxAttach {
+pub(crate) struct SandboxAttachArguments {
     /// Write what changed in /workspace to this file, as a patch for git apply or patch -p1
     #[arg(long, value_name = "FILE")]
     pub(crate) patch: Option<PathBuf>,
@@ -133,17 +133,17 @@ pub(crate) struct SandboxAttach {
     #[arg(long, conflicts_with = "rw")]
     pub(crate) apply: bool,
     #[command(flatten)]
-    pub(crate) run: SandboxRun,
+    pub(crate) run: SandboxRunArguments,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SandboxBench {
+pub(crate) struct SandboxBenchArguments {
     /// How often each is measured, in turn with the others; 30 without this
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<NonZero<usize>>,
     /// Measure only this; can be repeated
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
-    pub(crate) only: Vec<Measure>,
+    pub(crate) only: Vec<SandboxBenchmark>,
     /// Print JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
@@ -151,7 +151,7 @@ pub(crate) struct SandboxBench {
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Measure {
+pub(crate) enum SandboxBenchmark {
     /// A sandbox made, /bin/true run in it, destroyed
     Create,
     /// The same with a network that denies everything
@@ -184,7 +184,7 @@ pub(crate) enum Measure {
     ZygoteThroughput,
 }
 
-impl Measure {
+impl SandboxBenchmark {
     /// As the user writes it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -211,7 +211,7 @@ impl Measure {
 }
 
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    Bytes::parse(text).map(|bytes| bytes.0).ok_or_else(|| format!("expected {}", Bytes::accepted()))
+    ByteCount::parse(text).map(|bytes| bytes.0).ok_or_else(|| format!("expected {}", ByteCount::accepted()))
 }
 
 pub(super) fn cores(text: &str) -> Result<f64, String> {
@@ -223,14 +223,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     <Duration as SettingValue>::parse(text).filter(|time| !time.is_zero()).ok_or_else(accepted)
 }
 
-fn mount(text: &str) -> Result<Mount, String> {
+fn mount(text: &str) -> Result<HostMount, String> {
     let (rest, access) = match text.strip_suffix(":ro") {
-        Some(rest) => (rest, Access::ReadOnly),
-        None => (text.strip_suffix(":rw").unwrap_or(text), Access::ReadWrite),
+        Some(rest) => (rest, MountAccess::ReadOnly),
+        None => (text.strip_suffix(":rw").unwrap_or(text), MountAccess::ReadWrite),
     };
     match rest.rsplit_once(':') {
         Some((source, target)) if !source.is_empty() && !target.is_empty() => {
-            Ok(Mount { source: source.into(), target: target.into(), access })
+            Ok(HostMount { source: source.into(), target: target.into(), access })
         }
         _ => Err("expected SRC:DST or SRC:DST:ro, such as ./data:/data:ro".into()),
     }
@@ -247,8 +247,8 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn user(text: &str) -> Result<User, String> {
+fn user(text: &str) -> Result<SandboxUser, String> {
     let accepted = || "expected UID or UID:GID, such as 1000 or 1000:1000".to_owned();
     let (uid, gid) = text.split_once(':').unwrap_or((text, text));
-    Ok(User { uid: uid.parse().map_err(|_| accepted())?, gid: gid.parse().map_err(|_| accepted())? })
+    Ok(SandboxUser { uid: uid.parse().map_err(|_| accepted())?, gid: gid.parse().map_err(|_| accepted())? })
 }

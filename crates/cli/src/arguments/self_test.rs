@@ -9,7 +9,7 @@ use super::sandbox;
 
 /// What to test.
 #[derive(Debug, Args)]
-pub(crate) struct SelfTest {
+pub(crate) struct SelfTestArguments {
     /// Only these modules, by path or as Python imports them, and what they need
     pub(crate) paths: Vec<String>,
     /// The repository; without it SANDBOX_REPO_PATH, else the working directory

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use menace_model::settings::BackendWord;
+use menace_model::settings::BackendSetting;
 use menace_server::sandboxes::BackendName;
 
 use super::JsonOutput;
@@ -20,11 +20,11 @@ pub(crate) enum BackendChoice {
     Docker,
 }
 
-impl From<BackendWord> for BackendChoice {
-    fn from(word: BackendWord) -> Self {
+impl From<BackendSetting> for BackendChoice {
+    fn from(word: BackendSetting) -> Self {
         match word {
-            BackendWord::Native => Self::Native,
-            BackendWord::Docker => Self::Docker,
+            BackendSetting::Native => Self::Native,
+            BackendSetting::Docker => Self::Docker,
         }
     }
 }
@@ -40,7 +40,7 @@ impl From<BackendChoice> for BackendName {
 
 /// How sandboxes are served.
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArguments {
     /// Where to listen; without keys only this machine can be served
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) address: IpAddr,
@@ -81,7 +81,7 @@ pub(crate) struct Serve {
 
 /// The process that holds sandboxes; started by whoever needs it.
 #[derive(Debug, Args)]
-pub(crate) struct Keep {
+pub(crate) struct SandboxDaemonArguments {
     #[arg(long, value_enum, default_value = "native")]
     pub(crate) backend: BackendChoice,
     #[arg(long)]
@@ -104,7 +104,7 @@ pub(crate) struct McpArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Make a key; it is shown once
-    Create(KeysCreate),
+    Create(KeysCreateArguments),
     /// List keys, without their secrets
     List(JsonOutput),
     /// Take a key back
@@ -117,7 +117,7 @@ pub(crate) enum KeysCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct KeysCreate {
+pub(crate) struct KeysCreateArguments {
     /// What to call it
     #[arg(default_value = "")]
     pub(crate) name: String,
@@ -142,7 +142,7 @@ pub(crate) struct KeysCreate {
 
 /// A sandbox that stays.
 #[derive(Debug, Args)]
-pub(crate) struct SandboxCreate {
+pub(crate) struct SandboxCreateArguments {
     /// What to call it
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) project: String,
@@ -182,7 +182,7 @@ pub(crate) struct SandboxCreate {
 
 /// A command in a sandbox that stays.
 #[derive(Debug, Args)]
-pub(crate) struct SandboxExec {
+pub(crate) struct SandboxExecArguments {
     /// Which sandbox; the beginning of its id is enough
     pub(crate) sandbox: String,
     /// How long it may take
@@ -204,7 +204,7 @@ pub(crate) struct SandboxExec {
 
 /// One sandbox.
 #[derive(Debug, Args)]
-pub(crate) struct WhichSandbox {
+pub(crate) struct SandboxIdArguments {
     /// Which; the beginning of its id is enough
     pub(crate) sandbox: String,
     #[command(flatten)]

@@ -9,18 +9,18 @@ use super::JsonOutput;
 #[derive(Debug, Subcommand)]
 pub(crate) enum RoiCommand {
     /// What the ROI will be next, with an interval, and how such forecasts did
-    Forecast(Forecast),
+    Forecast(ForecastArguments),
     /// Modules by their risk-adjusted ROI and how sure it is
     Rank {
         #[command(flatten)]
-        history: HistoryFile,
+        history: HistoryFileArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
     /// How reliable the forecasts were that runs made
     Reliability {
         #[command(flatten)]
-        history: HistoryFile,
+        history: HistoryFileArguments,
         /// A metric such as security_score, or roi
         #[arg(long, default_value = "roi")]
         metric: String,
@@ -39,9 +39,9 @@ pub(crate) enum RoiCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Forecast {
+pub(crate) struct ForecastArguments {
     #[command(flatten)]
-    pub(crate) history: HistoryFile,
+    pub(crate) history: HistoryFileArguments,
     /// How many cycles ahead
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) horizon: u16,
@@ -53,13 +53,13 @@ pub(crate) struct Forecast {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct HistoryFile {
+pub(crate) struct HistoryFileArguments {
     /// roi_history.json, or a directory that has one; without it that of the data directory
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RankScenarios {
+pub(crate) struct RankScenariosArguments {
     /// roi_history.json files, or directories that have one
     #[arg(required = true)]
     pub(crate) runs: Vec<PathBuf>,
@@ -68,7 +68,7 @@ pub(crate) struct RankScenarios {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RankSynergy {
+pub(crate) struct RankSynergyArguments {
     /// roi_history.json files, or directories that have one
     #[arg(required = true)]
     pub(crate) runs: Vec<PathBuf>,
@@ -80,7 +80,7 @@ pub(crate) struct RankSynergy {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct SynergyMetrics {
+pub(crate) struct SynergyMetricsArguments {
     /// roi_history.json, or a directory that has one; without it that of the data directory
     #[arg(long)]
     pub(crate) file: Option<PathBuf>,
@@ -122,14 +122,14 @@ pub(crate) enum TruthCommand {
     /// Learn from the history how forecasts become what is really seen
     Retrain {
         #[command(flatten)]
-        history: HistoryFile,
+        history: HistoryFileArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
     /// What the model says about the next cycle, and whether that can be relied on
     Show {
         #[command(flatten)]
-        history: HistoryFile,
+        history: HistoryFileArguments,
         #[command(flatten)]
         output: JsonOutput,
     },

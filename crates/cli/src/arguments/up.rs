@@ -6,7 +6,7 @@ use clap::Args;
 
 /// What runs.
 #[derive(Debug, Args)]
-pub(crate) struct Up {
+pub(crate) struct UpArguments {
     /// The repository that is improved; without it SANDBOX_REPO_PATH, else the working directory
     pub(crate) repository: Option<PathBuf>,
     /// The port of the API and the dashboard

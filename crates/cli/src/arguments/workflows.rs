@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::sandbox;
-use super::{JsonOutput, Repository};
+use super::{JsonOutput, RepositoryArguments};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowsCommand {
@@ -37,17 +37,17 @@ pub(crate) enum WorkflowsCommand {
         name: String,
     },
     /// Run one workflow, or all of them and all together (all_workflows), with what each step takes and does
-    Run(WorkflowsRun),
+    Run(WorkflowsRunArguments),
     /// What a change of a stored workflow does to those that share modules with it
-    Impact(WorkflowsImpact),
+    Impact(WorkflowsImpactArguments),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct WorkflowsImpact {
+pub(crate) struct WorkflowsImpactArguments {
     /// Its name
     pub(crate) workflow: String,
     #[command(flatten)]
-    pub(crate) repository: Repository,
+    pub(crate) repository: RepositoryArguments,
     /// By how much its ROI changes
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) roi: f64,
@@ -60,7 +60,7 @@ pub(crate) struct WorkflowsImpact {
 
 /// Which workflows to run.
 #[derive(Debug, Args)]
-pub(crate) struct WorkflowsRun {
+pub(crate) struct WorkflowsRunArguments {
     /// A name, a number, or module:function; without it all that are stored
     pub(crate) workflow: Option<String>,
     /// Build workflows from the groups of modules instead
@@ -79,7 +79,7 @@ const SYNERGY_SCENARIOS: [&str; 6] =
 
 /// A workflow and how it is run.
 #[derive(Debug, Args)]
-pub(crate) struct WorkflowRun {
+pub(crate) struct WorkflowStressArguments {
     /// A name, a number, or sections such as shop.cart:checkout, separated by commas
     pub(crate) workflow: String,
     #[command(flatten)]

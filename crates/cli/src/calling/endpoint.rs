@@ -1,6 +1,6 @@
 //! Where models are asked.
 
-use menace_engine::proposers::llm::Endpoint;
+use menace_engine::proposers::llm::ModelEndpoint;
 
 use crate::configuration::Configuration;
 
@@ -8,13 +8,13 @@ use crate::configuration::Configuration;
 const OPENAI: &str = "https://api.openai.com/v1";
 
 /// The endpoint of the model that is named, if anybody can be asked.
-pub(crate) fn endpoint(configuration: &Configuration, model: &str) -> Option<Endpoint> {
+pub(crate) fn endpoint(configuration: &Configuration, model: &str) -> Option<ModelEndpoint> {
     let settings = &configuration.settings().language_model;
     let base_url = settings.openai_base_url.clone().filter(|address| !address.trim().is_empty());
     if base_url.is_none() && settings.openai_api_key.is_none() {
         return None;
     }
-    Some(Endpoint {
+    Some(ModelEndpoint {
         base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()),
         key: settings.openai_api_key.clone(),
         model: model.to_owned(),

@@ -1,6 +1,6 @@
 //! Which Docker engine is meant.
 
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 use menace_model::settings::DockerSettings;
 use menace_sandbox::docker::DockerOptions;
 
@@ -20,15 +20,15 @@ pub(crate) fn docker_options(settings: &DockerSettings, owner: &str) -> DockerOp
 }
 
 /// Who commands in containers are, if somebody says it.
-pub(crate) fn container_user(docker: &DockerSettings) -> Result<Option<User>, UsageError> {
+pub(crate) fn container_user(docker: &DockerSettings) -> Result<Option<SandboxUser>, UsageError> {
     docker.container_user.as_deref().map(user).transpose()
 }
 
 /// `uid` or `uid:gid`. The programs of an image may know a name, menace does not.
-fn user(text: &str) -> Result<User, UsageError> {
+fn user(text: &str) -> Result<SandboxUser, UsageError> {
     let (uid, gid) = text.split_once(':').unwrap_or((text, text));
     match (uid.trim().parse(), gid.trim().parse()) {
-        (Ok(uid), Ok(gid)) => Ok(User { uid, gid }),
+        (Ok(uid), Ok(gid)) => Ok(SandboxUser { uid, gid }),
         _ => Err(UsageError::ContainerUser(text.to_owned())),
     }
 }
@@ -39,8 +39,8 @@ mod tests {
 
     #[test]
     fn users_are_numbers() {
-        assert_eq!(user("5").unwrap(), User { uid: 5, gid: 5 });
-        assert_eq!(user("5:6").unwrap(), User { uid: 5, gid: 6 });
+        assert_eq!(user("5").unwrap(), SandboxUser { uid: 5, gid: 5 });
+        assert_eq!(user("5:6").unwrap(), SandboxUser { uid: 5, gid: 6 });
         assert!(user("root").is_err());
     }
 }

@@ -5,38 +5,38 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use menace_model::inventory::{Import, ImportKind, Inventory, Module};
-use menace_runner::{Execute, roots};
-use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, Zygotes};
+use menace_model::inventory::{ImportKind, Inventory, ModuleImport, PythonModule};
+use menace_runner::{CallExecutor, roots};
+use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, ZygotePool};
 
 /// Who makes calls, and how many at once are worth it.
-pub(crate) struct Calling {
-    pub(crate) executor: Arc<dyn Execute>,
+pub(crate) struct RepositoryExecutor {
+    pub(crate) executor: Arc<dyn CallExecutor>,
     pub(crate) parallel: usize,
 }
 
-impl Calling {
+impl RepositoryExecutor {
     /// For the modules of a repository, of which those with these paths are called; none means all.
     pub(crate) async fn of(inventory: &Inventory, python: &str, called: &[String]) -> anyhow::Result<Self> {
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
         let mut options = ZygoteOptions::new(Path::new(&inventory.root));
         options.roots = roots(inventory);
-        options.warm = imported(inventory, called);
+        options.warm = preloaded_modules(inventory, called);
         options.modules = inventory.modules.iter().map(|module| module.path.clone()).collect();
         python.clone_into(&mut options.python);
         // One call is prepared while another runs.
         let parallel = options.parallel * 2;
-        Ok(Self { executor: Arc::new(Zygotes::new(backend, options)), parallel })
+        Ok(Self { executor: Arc::new(ZygotePool::new(backend, options)), parallel })
     }
 }
 
 /// What is imported before the first call, so that no call has to. Everything in it makes every call dearer, because a
 /// copy of an interpreter costs what the interpreter holds, so it is what comes along with at least every third module,
 /// by itself or by what it imports.
-fn imported(inventory: &Inventory, called: &[String]) -> Vec<String> {
-    let by_name: BTreeMap<&str, &Module> =
+fn preloaded_modules(inventory: &Inventory, called: &[String]) -> Vec<String> {
+    let by_name: BTreeMap<&str, &PythonModule> =
         inventory.modules.iter().map(|module| (module.name.as_str(), module)).collect();
-    let is_called = |module: &&Module| called.is_empty() || called.contains(&module.path);
+    let is_called = |module: &&PythonModule| called.is_empty() || called.contains(&module.path);
     let mut modules = 0;
     let mut importers: BTreeMap<&str, usize> = BTreeMap::new();
     for module in inventory.modules.iter().filter(is_called) {
@@ -50,7 +50,10 @@ fn imported(inventory: &Inventory, called: &[String]) -> Vec<String> {
 }
 
 /// All modules of the repository that are executed when one is imported: itself, the packages that it is in, what they import.
-fn along_with<'a>(module: &'a Module, by_name: &BTreeMap<&str, &'a Module>) -> Vec<&'a Module> {
+fn along_with<'a>(
+    module: &'a PythonModule,
+    by_name: &BTreeMap<&str, &'a PythonModule>,
+) -> Vec<&'a PythonModule> {
     let (mut seen, mut open, mut along) = (BTreeSet::new(), vec![module.name.as_str()], Vec::new());
     while let Some(name) = open.pop() {
         if !seen.insert(name) {
@@ -58,7 +61,8 @@ fn along_with<'a>(module: &'a Module, by_name: &BTreeMap<&str, &'a Module>) -> V
         }
         open.extend(name.rsplit_once('.').map(|(package, _)| package));
         let Some(module) = by_name.get(name) else { continue };
-        let at_once = |import: &&Import| matches!(import.kind, ImportKind::Always | ImportKind::Conditional);
+        let at_once =
+            |import: &&ModuleImport| matches!(import.kind, ImportKind::Always | ImportKind::Conditional);
         open.extend(module.import_edges.iter().filter(at_once).map(|import| import.module.as_str()));
         along.push(*module);
     }
@@ -72,7 +76,7 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 #[cfg(test)]
 mod tests {
-    use menace_analysis::scan::{ScanOptions, Silent, scan};
+    use menace_analysis::scan::{ScanOptions, SilentScanObserver, scan};
 
     use super::*;
 
@@ -92,11 +96,11 @@ mod tests {
         }
         let options = ScanOptions { cache: None, weigh: false, ..ScanOptions::default() };
         let no_churn = || Err("no history".to_owned());
-        let found = scan(directory.path(), &options, &Silent, no_churn).unwrap();
+        let found = scan(directory.path(), &options, &SilentScanObserver, no_churn).unwrap();
         // Whoever imports `shop.tax` imports its package first, and that imports `shop.cart`.
-        let all = imported(&found.inventory, &[]);
+        let all = preloaded_modules(&found.inventory, &[]);
         assert_eq!(all, ["http.client", "urllib", "urllib.request"]);
-        let alone = imported(&found.inventory, &["shop/tax.py".to_owned()]);
+        let alone = preloaded_modules(&found.inventory, &["shop/tax.py".to_owned()]);
         assert_eq!(alone, ["http.client", "json", "urllib", "urllib.request"]);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// An interpreter and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interpreter {
+pub(crate) struct RepositoryInterpreter {
     /// A path, or a name that is looked up in the `PATH` of sandboxes.
     pub(crate) python: String,
     /// Where it comes from, for people.
@@ -16,28 +16,34 @@ pub(crate) fn find_interpreter(
     repository: &Path,
     named: Option<&str>,
     variable: impl Fn(&str) -> Option<PathBuf>,
-) -> Interpreter {
+) -> RepositoryInterpreter {
     if let Some(named) = named {
-        return Interpreter { python: named.to_owned(), reason: "--python".into() };
+        return RepositoryInterpreter { python: named.to_owned(), reason: "--python".into() };
     }
-    let candidates = inside(repository, &variable)
+    let candidates = repository_environments(repository, &variable)
         .into_iter()
         .chain(poetry(repository, &variable))
-        .chain(active(repository, &variable));
+        .chain(activated_environments(repository, &variable));
     for (directory, reason) in candidates {
         let python = directory.join("bin/python");
         if python.is_file()
             && let Some(python) =
                 std::path::absolute(&python).ok().and_then(|path| path.to_str().map(str::to_owned))
         {
-            return Interpreter { python, reason };
+            return RepositoryInterpreter { python, reason };
         }
     }
-    Interpreter { python: "python3".into(), reason: "the repository has no environment of its own".into() }
+    RepositoryInterpreter {
+        python: "python3".into(),
+        reason: "the repository has no environment of its own".into(),
+    }
 }
 
 /// Environments that live in the repository: made by venv, uv or conda.
-fn inside(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Vec<(PathBuf, String)> {
+fn repository_environments(
+    repository: &Path,
+    variable: &impl Fn(&str) -> Option<PathBuf>,
+) -> Vec<(PathBuf, String)> {
     let mut found: Vec<(PathBuf, String)> = [".venv", "venv", "env", ".conda"]
         .into_iter()
         .map(|name| (repository.join(name), name.to_owned()))
@@ -82,7 +88,10 @@ fn poetry(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Opt
 }
 
 /// What the user has activated.
-fn active(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Vec<(PathBuf, String)> {
+fn activated_environments(
+    repository: &Path,
+    variable: &impl Fn(&str) -> Option<PathBuf>,
+) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     found.extend(variable("VIRTUAL_ENV").map(|directory| (directory, "VIRTUAL_ENV".to_owned())));
     let wants_conda =

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::RunId;
-use menace_runner::{Call, CallOutcome, Ledger, Recorded, Written};
+use menace_runner::{Call, CallJournal, CallOutcome, JournalFuture, RecordedCall};
 use menace_store::{CallFilter, CallRecord, Store, StoreError};
 
 use super::settings::RunSettings;
@@ -91,20 +91,20 @@ fn identity(call: &Call) -> blake3::Hash {
     blake3::hash(&serde_json::to_vec(call).unwrap_or_default())
 }
 
-impl Ledger for StoreLedger {
+impl CallJournal for StoreLedger {
     fn known(&self) -> BTreeMap<u64, CallOutcome> {
         self.known.clone()
     }
 
-    fn carried(&self, call: &Call) -> Option<CallOutcome> {
+    fn outcome_of_identical_call(&self, call: &Call) -> Option<CallOutcome> {
         self.carried.get(&identity(call)).cloned()
     }
 
-    fn did_not_end_twice(&self, call: &Call) -> bool {
+    fn timed_out_twice(&self, call: &Call) -> bool {
         self.endless.contains(&identity(call))
     }
 
-    fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a> {
+    fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> JournalFuture<'a> {
         let settings = RunSettings { digest: Some(digest.to_owned()), ..self.settings.clone() };
         Box::pin(async move {
             let options = serde_json::to_value(settings)?;
@@ -112,7 +112,7 @@ impl Ledger for StoreLedger {
         })
     }
 
-    fn record<'a>(&'a self, made: &'a [Recorded]) -> Written<'a> {
+    fn record<'a>(&'a self, made: &'a [RecordedCall]) -> JournalFuture<'a> {
         Box::pin(async move {
             let records: Result<Vec<CallRecord>, serde_json::Error> =
                 made.iter().map(|one| row(&self.run, one)).collect();
@@ -121,7 +121,10 @@ impl Ledger for StoreLedger {
     }
 }
 
-fn row(run: &RunId, Recorded { number, call, outcome }: &Recorded) -> Result<CallRecord, serde_json::Error> {
+fn row(
+    run: &RunId,
+    RecordedCall { number, call, outcome }: &RecordedCall,
+) -> Result<CallRecord, serde_json::Error> {
     Ok(CallRecord {
         id: run.call(*number),
         section: call.section(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use menace_engine::memory::{Embed, Memory, Retention};
+use menace_engine::memory::{Memory, MemoryRetention, TextEmbedder};
 use menace_engine::proposers::llm::HttpEmbedder;
 use menace_engine::secrets::scrubbed;
 use menace_store::Store;
@@ -17,13 +17,13 @@ pub(crate) fn memory(configuration: &Configuration, store: Store) -> Result<Memo
     Ok(Memory {
         store,
         embedder: embedder(configuration),
-        retention: Retention::of_counts(&settings.gpt_memory_retention)?,
+        retention: MemoryRetention::of_counts(&settings.gpt_memory_retention)?,
         compact_interval: settings.gpt_memory_compact_interval,
         scrub: scrubbed,
     })
 }
 
-fn embedder(configuration: &Configuration) -> Option<Arc<dyn Embed>> {
+fn embedder(configuration: &Configuration) -> Option<Arc<dyn TextEmbedder>> {
     let model = configuration.settings().language_model.embedding_model.as_ref()?;
     match HttpEmbedder::new(endpoint(configuration, model)?) {
         Ok(embedder) => Some(Arc::new(embedder)),

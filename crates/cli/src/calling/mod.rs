@@ -14,7 +14,7 @@ mod stored;
 
 pub(crate) use endpoint::endpoint;
 pub(crate) use engine::{container_user, docker_options};
-pub(crate) use executor::{Calling, runtime};
+pub(crate) use executor::{RepositoryExecutor, runtime};
 pub(crate) use interpreter::find_interpreter;
 pub(crate) use ledger::StoreLedger;
 pub(crate) use memory::memory;

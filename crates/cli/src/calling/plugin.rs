@@ -6,7 +6,7 @@ use std::time::Duration;
 use menace_sandbox::native::CallSpec;
 use serde_json::Value;
 
-use super::Calling;
+use super::RepositoryExecutor;
 
 /// The Python files of a directory, in order.
 pub(crate) fn python_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -23,7 +23,7 @@ pub(crate) fn python_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// What a plugin answers, or what is wrong with it.
 pub(crate) async fn ask_plugin(
-    calling: &Calling,
+    calling: &RepositoryExecutor,
     request: Value,
     longest: Duration,
 ) -> anyhow::Result<Result<Value, String>> {

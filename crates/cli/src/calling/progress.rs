@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use menace_model::calls::OutcomeKind;
-use menace_runner::Progress;
+use menace_runner::RunObserver;
 
 use crate::terminal::{count, grouped, note};
 
@@ -43,7 +43,7 @@ impl CallProgress {
     }
 }
 
-impl Progress for CallProgress {
+impl RunObserver for CallProgress {
     fn planned(&self, calls: usize, made: usize) {
         if !std::io::stderr().is_terminal() {
             let before = if made == 0 { String::new() } else { format!(", {} made before", grouped(made)) };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::inventory::Inventory;
-use menace_model::presets::{Chosen, Preset, PresetError};
-use menace_runner::{Circumstances, Counts, GivenStub, PlannedPreset, Source};
+use menace_model::presets::{Preset, PresetError, SelectedPreset};
+use menace_runner::{ArgumentSource, CallsPerCell, GivenStub, PlannedPreset, StressProfile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,7 +22,7 @@ pub(crate) struct RunSettings {
     pub(crate) presets: Vec<StoredPreset>,
     pub(crate) given: Vec<GivenStub>,
     #[serde(default)]
-    pub(crate) source: Source,
+    pub(crate) source: ArgumentSource,
     /// Tells its plan from others, once there is one.
     pub(crate) digest: Option<String>,
     /// What its files were.
@@ -39,8 +39,8 @@ pub(crate) struct StoredPreset {
     modules: Option<Vec<String>>,
 }
 
-impl From<Chosen> for StoredPreset {
-    fn from(chosen: Chosen) -> Self {
+impl From<SelectedPreset> for StoredPreset {
+    fn from(chosen: SelectedPreset) -> Self {
         Self { values: chosen.preset.values().clone(), modules: chosen.modules }
     }
 }
@@ -52,7 +52,7 @@ impl StoredPreset {
     }
 
     /// Lets it say something else, about the same modules.
-    pub(crate) fn say(&mut self, preset: &Preset) {
+    pub(crate) fn set_preset(&mut self, preset: &Preset) {
         self.values.clone_from(preset.values());
     }
 }
@@ -68,7 +68,7 @@ impl RunSettings {
             .iter()
             .map(|stored| {
                 let preset = stored.preset()?;
-                let circumstances = Circumstances::of(&preset, Counts::default());
+                let circumstances = StressProfile::of(&preset, CallsPerCell::default());
                 Ok(PlannedPreset { circumstances, modules: stored.modules.clone() })
             })
             .collect()

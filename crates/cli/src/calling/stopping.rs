@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 
 /// Becomes true when the user wants an end. From the first one who asks on, all of the process hears the same, so that what comes
@@ -36,7 +36,7 @@ async fn stop_when_asked(stopper: watch::Sender<bool>) {
         asked.await;
         if !first {
             // What is left is removed by the launcher, which notices the end of this process.
-            std::process::exit(i32::from(Exit::Interrupted.code()));
+            std::process::exit(i32::from(MenaceExit::Interrupted.code()));
         }
         note("stopping after the calls that are under way; once more ends at once");
         stopper.send_replace(true);

@@ -1,15 +1,15 @@
 //! `menace audit`: whether the audit trail is as it was written.
 
-use menace_store::audit::{Verified, verify};
+use menace_store::audit::{AuditVerification, verify};
 use serde_json::json;
 
 use super::UsageError;
 use crate::arguments::AuditCommand;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{count, print, print_json};
 
-pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyhow::Result<MenaceExit> {
     let AuditCommand::Verify { file, output } = command;
     let path = file.clone().unwrap_or_else(|| configuration.audit_path());
     if !path.is_file() {
@@ -24,10 +24,10 @@ pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyh
     } else {
         print(&text(&path.display().to_string(), &verified))?;
     }
-    Ok(if verified.problems.is_empty() { Exit::Done } else { Exit::Found })
+    Ok(if verified.problems.is_empty() { MenaceExit::Done } else { MenaceExit::Found })
 }
 
-fn text(path: &str, verified: &Verified) -> String {
+fn text(path: &str, verified: &AuditVerification) -> String {
     let lines = count(usize::try_from(verified.lines).unwrap_or(usize::MAX), "line");
     let mut text = match verified.problems.len() {
         0 => format!("{path}: {lines}, as they were written\n"),

@@ -10,15 +10,15 @@ use tokio::sync::oneshot;
 use crate::calling::runtime;
 
 /// Something that runs until this is dropped.
-pub(super) struct Beside {
+pub(super) struct BackgroundThread {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Who is told that it runs, and where, or why it does not.
-pub(super) struct Ready(Sender<anyhow::Result<SocketAddr>>);
+pub(super) struct ReadyNotifier(Sender<anyhow::Result<SocketAddr>>);
 
-impl Ready {
+impl ReadyNotifier {
     /// Says that it runs.
     pub(super) fn at(&self, address: SocketAddr) {
         // Who started it waits for this, or is gone.
@@ -26,15 +26,15 @@ impl Ready {
     }
 }
 
-impl Beside {
+impl BackgroundThread {
     /// Starts something that listens, and waits until it does.
     pub(super) fn listening<W, F>(name: &str, work: W) -> anyhow::Result<(Self, SocketAddr)>
     where
-        W: FnOnce(Ready) -> F + Send + 'static,
+        W: FnOnce(ReadyNotifier) -> F + Send + 'static,
         F: Future<Output = anyhow::Result<()>>,
     {
         let (sender, ready) = mpsc::channel();
-        let beside = Self::start(name, Ready(sender), work)?;
+        let beside = Self::start(name, ReadyNotifier(sender), work)?;
         let address = ready.recv()??;
         Ok((beside, address))
     }
@@ -45,18 +45,18 @@ impl Beside {
         F: Future<Output = anyhow::Result<()>>,
     {
         let (sender, _) = mpsc::channel();
-        Self::start(name, Ready(sender), |_| work())
+        Self::start(name, ReadyNotifier(sender), |_| work())
     }
 
-    fn start<W, F>(name: &str, ready: Ready, work: W) -> anyhow::Result<Self>
+    fn start<W, F>(name: &str, ready: ReadyNotifier, work: W) -> anyhow::Result<Self>
     where
-        W: FnOnce(Ready) -> F + Send + 'static,
+        W: FnOnce(ReadyNotifier) -> F + Send + 'static,
         F: Future<Output = anyhow::Result<()>>,
     {
         let (end, ended) = oneshot::channel::<()>();
         let who = name.to_owned();
         let thread = std::thread::Builder::new().name(who.clone()).spawn(move || {
-            let told = Ready(ready.0.clone());
+            let told = ReadyNotifier(ready.0.clone());
             let done = runtime().and_then(|runtime| {
                 runtime.block_on(async {
                     tokio::select! {
@@ -77,7 +77,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for BackgroundThread {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {

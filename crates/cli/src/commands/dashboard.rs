@@ -4,55 +4,58 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use menace_server::dashboard::{Dashboard, Repository, Sources, listen};
+use menace_server::dashboard::{Dashboard, DashboardSources, ScannedRepository, listen};
 use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::calling::runtime;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 
-use super::beside::Beside;
+use super::beside::BackgroundThread;
 use super::map::{build, default_options};
-use super::reading::{Purpose, ReadingOptions};
+use super::reading::{RepositoryScanOptions, ScanPurpose};
 
-pub(super) fn run(configuration: &Configuration, arguments: &arguments::Dashboard) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    configuration: &Configuration,
+    arguments: &arguments::DashboardArguments,
+) -> anyhow::Result<MenaceExit> {
     let mut sources = sources(configuration);
     if let Some(file) = &arguments.file {
         anyhow::ensure!(file.is_file(), "--file: there is no file {}", file.display());
         sources.history = Some(std::path::absolute(file)?);
     }
     runtime()?.block_on(async {
-        let told = menace_server::told_to_end()?;
+        let told = menace_server::shutdown_signal()?;
         let (address, served) = listen(Dashboard::new(sources), arguments.port, told).await?;
         note(&format!("dashboard: http://{address}"));
         served.await?;
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     })
 }
 
 /// The same of a history of synergy; without a file, that of the data directory.
 pub(super) fn of_synergy(
     configuration: &Configuration,
-    arguments: &arguments::Dashboard,
-) -> anyhow::Result<Exit> {
+    arguments: &arguments::DashboardArguments,
+) -> anyhow::Result<MenaceExit> {
     let usual = || configuration.data_directory().join("synergy_history.db");
     let file = Some(arguments.file.clone().unwrap_or_else(usual));
-    run(configuration, &arguments::Dashboard { file, port: arguments.port })
+    run(configuration, &arguments::DashboardArguments { file, port: arguments.port })
 }
 
 /// What is shown of the data directory.
-pub(super) fn sources(configuration: &Configuration) -> Sources {
-    let options = ReadingOptions::of(configuration);
-    let reading = move |root: &Path| -> Result<Repository, String> {
-        let scan = options.read(root, Purpose::ModuleMap).map_err(|error| format!("{error:#}"))?;
+pub(super) fn sources(configuration: &Configuration) -> DashboardSources {
+    let options = RepositoryScanOptions::of(configuration);
+    let reading = move |root: &Path| -> Result<ScannedRepository, String> {
+        let scan = options.read(root, ScanPurpose::ModuleMap).map_err(|error| format!("{error:#}"))?;
         let map = build(&scan, &default_options());
         let groups = map.groups.into_iter().map(|group| (group.name, group.modules)).collect();
-        Ok(Repository { inventory: scan.inventory, groups })
+        Ok(ScannedRepository { inventory: scan.inventory, groups })
     };
     let data = configuration.data_directory();
-    Sources {
+    DashboardSources {
         data: std::path::absolute(&data).unwrap_or(data),
         database: configuration.settings().storage.database_url.expose().to_owned(),
         audit: configuration.audit_path(),
@@ -68,17 +71,17 @@ fn settings(configuration: &Configuration) -> Value {
 }
 
 /// A dashboard beside a loop, until it is dropped.
-pub(super) struct OfLoop {
+pub(super) struct RunDashboard {
     dashboard: Dashboard,
-    _beside: Beside,
+    _beside: BackgroundThread,
 }
 
 /// Pages hear of what happens within a fifth of a second, and ask no more often than once a second.
 const LAST_WORDS: Duration = Duration::from_millis(1500);
 
-impl OfLoop {
+impl RunDashboard {
     /// Those who look see how the loop ended.
-    pub(super) async fn say_goodbye(&self) {
+    pub(super) async fn wait_for_last_events(&self) {
         if self.dashboard.is_followed() {
             tokio::time::sleep(LAST_WORDS).await;
         }
@@ -86,15 +89,15 @@ impl OfLoop {
 }
 
 /// A dashboard beside a loop, if the settings have a port.
-pub(super) fn beside(configuration: &Configuration) -> anyhow::Result<Option<OfLoop>> {
+pub(super) fn start_run_dashboard(configuration: &Configuration) -> anyhow::Result<Option<RunDashboard>> {
     let Some(port) = configuration.settings().metrics.auto_dashboard_port else { return Ok(None) };
     let dashboard = Dashboard::new(sources(configuration));
     let shown = dashboard.clone();
-    let (beside, address) = Beside::listening("dashboard", move |ready| async move {
+    let (beside, address) = BackgroundThread::listening("dashboard", move |ready| async move {
         let (address, served) = listen(shown, port, std::future::pending()).await?;
         ready.at(address);
         Ok(served.await?)
     })?;
     note(&format!("dashboard: http://{address}"));
-    Ok(Some(OfLoop { dashboard, _beside: beside }))
+    Ok(Some(RunDashboard { dashboard, _beside: beside }))
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::arguments::Repository;
+use crate::arguments::RepositoryArguments;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{print, print_json};
 
-use super::reading::{Purpose, read_repository};
+use super::reading::{ScanPurpose, read_repository};
 use super::usage::UsageError;
 
 #[derive(Serialize)]
@@ -22,11 +22,11 @@ struct DependencyReport<'a> {
 
 pub(super) fn run(
     configuration: &Configuration,
-    repository: &Repository,
+    repository: &RepositoryArguments,
     module: &str,
     json: bool,
-) -> anyhow::Result<Exit> {
-    let scan = read_repository(configuration, repository, Purpose::Inventory)?;
+) -> anyhow::Result<MenaceExit> {
+    let scan = read_repository(configuration, repository, ScanPurpose::Inventory)?;
     let depth = configuration.settings().orphans.max_recursion_depth;
     let dependencies =
         scan.local_dependencies(module, depth).ok_or_else(|| UsageError::UnknownModule(module.to_owned()))?;
@@ -35,5 +35,5 @@ pub(super) fn run(
     } else {
         print(&dependencies.iter().map(|path| format!("{path}\n")).collect::<String>())?;
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }

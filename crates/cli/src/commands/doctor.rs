@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use menace_sandbox::probe::{self, Finding, Group};
+use menace_sandbox::probe::{self, CapabilityGroup, CapabilityProbeResult};
 use serde::Serialize;
 
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Cell, Style, Table, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, print, print_json};
 
 use super::reading::cache_directory;
 
 /// One thing that menace can use.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
     group: &'static str,
     /// Without it menace itself or the native sandbox does not work.
@@ -32,8 +32,8 @@ const OWN_GROUP: &str = "menace";
 /// The program that is running, even if its file was replaced since.
 const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
-impl From<Finding> for Check {
-    fn from(finding: Finding) -> Self {
+impl From<CapabilityProbeResult> for DoctorCheck {
+    fn from(finding: CapabilityProbeResult) -> Self {
         Self {
             name: finding.name,
             group: finding.group.name(),
@@ -46,9 +46,9 @@ impl From<Finding> for Check {
     }
 }
 
-pub(super) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<MenaceExit> {
     let mut checks = vec![data_directory(&configuration.data_directory()), scan_cache(cache_directory())];
-    checks.extend(probe::run(Path::new(OWN_EXECUTABLE)).into_iter().map(Check::from));
+    checks.extend(probe::run(Path::new(OWN_EXECUTABLE)).into_iter().map(DoctorCheck::from));
     checks.push(git());
     let is_missing = checks.iter().any(|check| check.required && !check.present);
     if json {
@@ -56,12 +56,12 @@ pub(super) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<E
     } else {
         print(&doctor_table(&checks))?;
     }
-    Ok(if is_missing { Exit::Found } else { Exit::Done })
+    Ok(if is_missing { MenaceExit::Found } else { MenaceExit::Done })
 }
 
-fn data_directory(path: &Path) -> Check {
+fn data_directory(path: &Path) -> DoctorCheck {
     let (present, detail) = writable(path);
-    Check {
+    DoctorCheck {
         name: "data directory",
         group: OWN_GROUP,
         required: true,
@@ -72,12 +72,12 @@ fn data_directory(path: &Path) -> Check {
     }
 }
 
-fn scan_cache(path: Option<PathBuf>) -> Check {
+fn scan_cache(path: Option<PathBuf>) -> DoctorCheck {
     let (present, detail) = match path {
         Some(path) => writable(&path),
         None => (false, "neither XDG_CACHE_HOME nor HOME is set".to_owned()),
     };
-    Check {
+    DoctorCheck {
         name: "scan cache",
         group: OWN_GROUP,
         required: false,
@@ -88,7 +88,7 @@ fn scan_cache(path: Option<PathBuf>) -> Check {
     }
 }
 
-fn git() -> Check {
+fn git() -> DoctorCheck {
     let version = Command::new("git").arg("--version").output();
     let (present, detail) = match version {
         Ok(output) if output.status.success() => (
@@ -98,9 +98,9 @@ fn git() -> Check {
         Ok(output) => (false, String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         Err(error) => (false, error.to_string()),
     };
-    Check {
+    DoctorCheck {
         name: "git",
-        group: Group::Tools.name(),
+        group: CapabilityGroup::Tools.name(),
         required: false,
         present,
         detail,
@@ -129,16 +129,16 @@ fn writable(path: &Path) -> (bool, String) {
     }
 }
 
-fn doctor_table(checks: &[Check]) -> String {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("capability", Align::Left),
-        ("found", Align::Left),
-        ("used for", Align::Left),
-        ("how to get it", Align::Left),
+fn doctor_table(checks: &[DoctorCheck]) -> String {
+    let mut table = TextTable::new(&[
+        ("", ColumnAlignment::Left),
+        ("capability", ColumnAlignment::Left),
+        ("found", ColumnAlignment::Left),
+        ("used for", ColumnAlignment::Left),
+        ("how to get it", ColumnAlignment::Left),
     ]);
     for group in checks.chunk_by(|one, other| one.group == other.group) {
-        table.row([Cell::from(""), Cell::styled(group[0].group, Style::Bold)]);
+        table.row([TableCell::from(""), TableCell::styled(group[0].group, TextStyle::Bold)]);
         for check in group {
             table.row(row(check));
         }
@@ -146,15 +146,15 @@ fn doctor_table(checks: &[Check]) -> String {
     table.text()
 }
 
-fn row(check: &Check) -> [Cell; 5] {
+fn row(check: &DoctorCheck) -> [TableCell; 5] {
     let (mark, style) = match (check.present, check.required) {
-        (true, _) => ("yes", Style::Good),
-        (false, true) => ("MISSING", Style::Bad),
-        (false, false) => ("no", Style::Warning),
+        (true, _) => ("yes", TextStyle::Good),
+        (false, true) => ("MISSING", TextStyle::Bad),
+        (false, false) => ("no", TextStyle::Warning),
     };
     let remedy = if check.present { "" } else { &check.remedy };
     [
-        Cell::styled(mark, style),
+        TableCell::styled(mark, style),
         check.name.into(),
         check.detail.clone().into(),
         check.purpose.into(),

@@ -8,12 +8,12 @@ use anyhow::Context;
 use menace_model::settings::{dotenv_template, mentioned_names};
 
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{count, note};
 
 const DOT_ENV: &str = ".env";
 
-pub(super) fn run(configuration: &Configuration) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     let existing = match std::fs::read_to_string(DOT_ENV) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -32,7 +32,7 @@ pub(super) fn run(configuration: &Configuration) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&directory)
         .with_context(|| format!("failed to create data directory {}", directory.display()))?;
     note(&format!("data directory {} is ready", directory.display()));
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 /// Appends, so that what the user wrote is never rewritten. Secrets go into this file: nobody else may read it.

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use menace_model::inventory::{Inventory, Module};
+use menace_model::inventory::{Inventory, PythonModule};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ fn write_inventory(output: &mut impl Write, inventory: &Inventory) -> io::Result
     output.write_all(b"}\n")
 }
 
-fn json(module: &Module) -> io::Result<Vec<u8>> {
+fn json(module: &PythonModule) -> io::Result<Vec<u8>> {
     // About what a section takes; growing from nothing would copy every text several times.
     let mut text = Vec::with_capacity(2048 + 640 * module.sections.len());
     serde_json::to_writer(&mut text, module).map_err(io::Error::from)?;
@@ -54,7 +54,7 @@ fn field(output: &mut impl Write, name: &str, value: &impl Serialize) -> io::Res
 
 #[cfg(test)]
 mod tests {
-    use menace_analysis::scan::{ScanOptions, Silent, scan};
+    use menace_analysis::scan::{ScanOptions, SilentScanObserver, scan};
 
     use super::*;
 
@@ -65,7 +65,8 @@ mod tests {
             std::fs::write(directory.path().join(format!("m{index}.py")), "def f(a): return a\n").unwrap();
         }
         let scanned =
-            scan(directory.path(), &ScanOptions::default(), &Silent, || Err("no git".to_owned())).unwrap();
+            scan(directory.path(), &ScanOptions::default(), &SilentScanObserver, || Err("no git".to_owned()))
+                .unwrap();
         let mut written = Vec::new();
         write_inventory(&mut written, &scanned.inventory).unwrap();
         let read: serde_json::Value = serde_json::from_slice(&written).unwrap();

@@ -3,29 +3,29 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use menace_analysis::map::{Algorithm, MapInput, MapOptions, ModuleMap, group};
-use menace_analysis::scan::Scan;
+use menace_analysis::map::{GroupingAlgorithm, MapInput, MapOptions, ModuleMap, group};
+use menace_analysis::scan::RepositoryScan;
 use menace_analysis::write_atomically;
-use menace_model::inventory::Module;
+use menace_model::inventory::PythonModule;
 
-use crate::arguments::{Grouping, Repository};
+use crate::arguments::{ModuleGroupingArguments, RepositoryArguments};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, count, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, count, note, print, print_json};
 
-use super::reading::{Purpose, read_repository};
+use super::reading::{ScanPurpose, read_repository};
 use super::usage::UsageError;
 
 pub(super) fn run(
     configuration: &Configuration,
-    repository: &Repository,
-    grouping: &Grouping,
+    repository: &RepositoryArguments,
+    grouping: &ModuleGroupingArguments,
     json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<MenaceExit> {
     if !(0.0..=1.0).contains(&grouping.threshold) {
         return Err(UsageError::Threshold(grouping.threshold).into());
     }
-    let scan = read_repository(configuration, repository, Purpose::ModuleMap)?;
+    let scan = read_repository(configuration, repository, ScanPurpose::ModuleMap)?;
     let map = build(&scan, &options(grouping));
     let path = map_path(configuration);
     write(&path, &map)?;
@@ -35,10 +35,10 @@ pub(super) fn run(
         print(&map_table(&map))?;
     }
     note(&format!("wrote {}", path.display()));
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-fn options(grouping: &Grouping) -> MapOptions {
+fn options(grouping: &ModuleGroupingArguments) -> MapOptions {
     MapOptions {
         algorithm: grouping.algorithm,
         threshold: grouping.threshold,
@@ -49,14 +49,14 @@ fn options(grouping: &Grouping) -> MapOptions {
 
 /// What `SANDBOX_AUTO_MAP` builds with.
 pub(super) fn default_options() -> MapOptions {
-    MapOptions { algorithm: Algorithm::Louvain, ..MapOptions::default() }
+    MapOptions { algorithm: GroupingAlgorithm::Louvain, ..MapOptions::default() }
 }
 
 pub(super) fn map_path(configuration: &Configuration) -> PathBuf {
     configuration.data_directory().join("module_map.json")
 }
 
-pub(super) fn build(scan: &Scan, options: &MapOptions) -> ModuleMap {
+pub(super) fn build(scan: &RepositoryScan, options: &MapOptions) -> ModuleMap {
     let modules = &scan.inventory.modules;
     let input = MapInput {
         paths: modules.iter().map(|module| module.path.as_str()).collect(),
@@ -67,7 +67,7 @@ pub(super) fn build(scan: &Scan, options: &MapOptions) -> ModuleMap {
 }
 
 /// What a module says about itself: its docstrings and the names it defines.
-fn document(module: &Module) -> String {
+fn document(module: &PythonModule) -> String {
     let mut text = module.name.replace('.', " ");
     for section in &module.sections {
         text.push(' ');
@@ -89,11 +89,11 @@ pub(super) fn write(path: &Path, map: &ModuleMap) -> anyhow::Result<()> {
 }
 
 fn map_table(map: &ModuleMap) -> String {
-    let mut table = Table::new(&[
-        ("group", Align::Left),
-        ("modules", Align::Right),
-        ("cohesion", Align::Right),
-        ("central module", Align::Left),
+    let mut table = TextTable::new(&[
+        ("group", ColumnAlignment::Left),
+        ("modules", ColumnAlignment::Right),
+        ("cohesion", ColumnAlignment::Right),
+        ("central module", ColumnAlignment::Left),
     ]);
     for group in &map.groups {
         table.row([

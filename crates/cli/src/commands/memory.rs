@@ -3,15 +3,19 @@
 use std::io::Read;
 
 use anyhow::Context;
-use menace_engine::memory::{Interaction, Looked, Memory, MemoryError, Scope, Tag};
+use menace_engine::memory::{
+    Memory, MemoryError, MemoryScope, MemorySearchMethod, MemoryTag, PromptInteraction,
+};
 use menace_store::{MemoryFilter, MemoryRecord};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
+use crate::arguments::{
+    MemoryCommand, MemoryCompactArguments, MemoryListArguments, MemoryLogArguments, MemorySearchArguments,
+};
 use crate::calling::{memory, now_ms, open_store, runtime};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json};
 
 use super::UsageError;
 use super::run::shortened;
@@ -19,7 +23,7 @@ use super::run::shortened;
 /// The longest prompt and response in a table, in characters.
 const SHOWN: usize = 60;
 
-pub(super) fn run(configuration: &Configuration, command: &MemoryCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: &MemoryCommand) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
         let memory = memory(configuration, store.clone())?;
@@ -30,17 +34,21 @@ pub(super) fn run(configuration: &Configuration, command: &MemoryCommand) -> any
             MemoryCommand::Compact(arguments) => compact(memory, arguments).await?,
         }
         store.close().await?;
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     })
 }
 
-async fn log(configuration: &Configuration, memory: &Memory, arguments: &MemoryLog) -> anyhow::Result<()> {
+async fn log(
+    configuration: &Configuration,
+    memory: &Memory,
+    arguments: &MemoryLogArguments,
+) -> anyhow::Result<()> {
     let repository = std::path::absolute(configuration.repository(arguments.repo.as_deref()))?;
     let response = match arguments.response.as_str() {
         "-" => from_stdin()?,
         text => text.to_owned(),
     };
-    let interaction = Interaction {
+    let interaction = PromptInteraction {
         tag: arguments.tag,
         repository: repository.display().to_string(),
         section: arguments.section.clone(),
@@ -69,8 +77,8 @@ fn from_stdin() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-async fn search(memory: &Memory, arguments: &MemorySearch) -> anyhow::Result<()> {
-    let scope = Scope { tag: arguments.tag, repository: None };
+async fn search(memory: &Memory, arguments: &MemorySearchArguments) -> anyhow::Result<()> {
+    let scope = MemoryScope { tag: arguments.tag, repository: None };
     let found = memory.relevant(&arguments.query, &scope, at_most(arguments.limit)).await?;
     if arguments.output.json {
         return print_json(&json!({
@@ -83,14 +91,14 @@ async fn search(memory: &Memory, arguments: &MemorySearch) -> anyhow::Result<()>
         return Ok(());
     }
     let looked = match found.looked {
-        Looked::Words => "words",
-        Looked::WordsAndMeaning => "words and meaning",
+        MemorySearchMethod::Words => "words",
+        MemorySearchMethod::WordsAndMeaning => "words and meaning",
     };
     note(&format!("{} by {looked}", memories(found.memories.len())));
     print(&table(found.memories.iter().map(|found| &found.memory)))
 }
 
-async fn list(memory: &Memory, arguments: &MemoryList) -> anyhow::Result<()> {
+async fn list(memory: &Memory, arguments: &MemoryListArguments) -> anyhow::Result<()> {
     let filter = MemoryFilter {
         tag: arguments.tag.map(|tag| tag.name().to_owned()),
         repository: None,
@@ -107,7 +115,7 @@ async fn list(memory: &Memory, arguments: &MemoryList) -> anyhow::Result<()> {
     print(&table(&all))
 }
 
-async fn compact(memory: Memory, arguments: &MemoryCompact) -> anyhow::Result<()> {
+async fn compact(memory: Memory, arguments: &MemoryCompactArguments) -> anyhow::Result<()> {
     let retention = arguments.retention.clone().unwrap_or(memory.retention);
     if retention.is_everything() {
         return Err(UsageError::NoRetention.into());
@@ -122,7 +130,7 @@ async fn compact(memory: Memory, arguments: &MemoryCompact) -> anyhow::Result<()
     Ok(())
 }
 
-fn say_removed(removed: &[(Tag, u64)]) {
+fn say_removed(removed: &[(MemoryTag, u64)]) {
     let each: Vec<String> = removed.iter().map(|(tag, count)| format!("{count} {tag}")).collect();
     let all = removed.iter().map(|(_, count)| count).sum::<u64>();
     let all = memories(usize::try_from(all).unwrap_or(usize::MAX));
@@ -139,19 +147,19 @@ fn at_most(limit: usize) -> usize {
 }
 
 fn table<'a>(memories: impl IntoIterator<Item = &'a MemoryRecord>) -> String {
-    let mut table = Table::new(&[
-        ("id", Align::Right),
-        ("tag", Align::Left),
-        ("age", Align::Right),
-        ("section", Align::Left),
-        ("prompt", Align::Left),
-        ("response", Align::Left),
+    let mut table = TextTable::new(&[
+        ("id", ColumnAlignment::Right),
+        ("tag", ColumnAlignment::Left),
+        ("age", ColumnAlignment::Right),
+        ("section", ColumnAlignment::Left),
+        ("prompt", ColumnAlignment::Left),
+        ("response", ColumnAlignment::Left),
     ]);
     let now_ms = now_ms();
     for memory in memories {
         table.row([
             memory.id.to_string().into(),
-            Cell::styled(&memory.tag, Style::Bold),
+            TableCell::styled(&memory.tag, TextStyle::Bold),
             age(now_ms - memory.at_ms).into(),
             on_a_line(&memory.section).into(),
             on_a_line(&memory.prompt).into(),

@@ -31,54 +31,54 @@ mod up;
 mod usage;
 mod workflows;
 
-pub(crate) use resources::{Scope, clean_up};
+pub(crate) use resources::{CleanUpScope, clean_up};
 pub(crate) use sandbox::BenchError;
 pub(crate) use up::SUPERVISOR;
 pub(crate) use usage::UsageError;
 
-use crate::arguments::{AdminCommand, Command, LabCommand};
+use crate::arguments::{AdminCommand, CliCommand, LabCommand};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::{help, terminal};
 
 /// Runs a command to its end.
-pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: CliCommand, configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     match command {
-        Command::Scan { repository, dependencies: Some(module), output, .. } => {
+        CliCommand::Scan { repository, dependencies: Some(module), output, .. } => {
             dependencies::run(configuration, &repository, &module, output.json)
         }
-        Command::Scan { repository, top, output, .. } => {
+        CliCommand::Scan { repository, top, output, .. } => {
             scan::run(configuration, &repository, top, output.json)
         }
-        Command::Run(arguments) => run::run(configuration, &arguments),
-        Command::Auto(arguments) => auto::run(configuration, &arguments),
-        Command::Show(arguments) => show::run(configuration, &arguments),
-        Command::Replay { call, output } => replay::run(configuration, &call, output.json),
-        Command::Patches(command) => patches::run(configuration, &command),
-        Command::Sandbox(command) => sandbox::run(configuration, command),
-        Command::Serve(arguments) => service::serve(configuration, &arguments),
-        Command::Mcp(arguments) => service::mcp(configuration, &arguments),
-        Command::Keys(command) => service::keys(configuration, &command),
-        Command::Init => init::run(configuration),
-        Command::Doctor(output) => doctor::run(configuration, output.json),
-        Command::Config { pattern, changed, output } => {
+        CliCommand::Run(arguments) => run::run(configuration, &arguments),
+        CliCommand::Auto(arguments) => auto::run(configuration, &arguments),
+        CliCommand::Show(arguments) => show::run(configuration, &arguments),
+        CliCommand::Replay { call, output } => replay::run(configuration, &call, output.json),
+        CliCommand::Patches(command) => patches::run(configuration, &command),
+        CliCommand::Sandbox(command) => sandbox::run(configuration, command),
+        CliCommand::Serve(arguments) => service::serve(configuration, &arguments),
+        CliCommand::Mcp(arguments) => service::mcp(configuration, &arguments),
+        CliCommand::Keys(command) => service::keys(configuration, &command),
+        CliCommand::Init => init::run(configuration),
+        CliCommand::Doctor(output) => doctor::run(configuration, output.json),
+        CliCommand::Config { pattern, changed, output } => {
             config::run(configuration, pattern.as_deref(), changed, output.json)
         }
-        Command::Completions { shell } => {
+        CliCommand::Completions { shell } => {
             terminal::print_bytes(&help::completions(shell))?;
-            Ok(Exit::Done)
+            Ok(MenaceExit::Done)
         }
-        Command::Lab(command) | Command::LabAlias(command) => lab(command, configuration),
-        Command::Admin(command) | Command::AdminAlias(command) => admin(command, configuration),
-        Command::Help { topic } => {
-            terminal::print(&help::of_topic(&topic)?)?;
-            Ok(Exit::Done)
+        CliCommand::Lab(command) | CliCommand::LabAlias(command) => lab(command, configuration),
+        CliCommand::Admin(command) | CliCommand::AdminAlias(command) => admin(command, configuration),
+        CliCommand::Help { topic } => {
+            terminal::print(&help::topic_help(&topic)?)?;
+            Ok(MenaceExit::Done)
         }
-        Command::Keep(arguments) => service::keep(configuration, &arguments),
+        CliCommand::Keep(arguments) => service::keep(configuration, &arguments),
     }
 }
 
-fn lab(command: LabCommand, configuration: &Configuration) -> anyhow::Result<Exit> {
+fn lab(command: LabCommand, configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     match command {
         LabCommand::Orphans { repository, output } => orphans::run(configuration, &repository, output.json),
         LabCommand::Map { repository, grouping, output } => {
@@ -103,13 +103,13 @@ fn lab(command: LabCommand, configuration: &Configuration) -> anyhow::Result<Exi
     }
 }
 
-fn admin(command: AdminCommand, configuration: &Configuration) -> anyhow::Result<Exit> {
+fn admin(command: AdminCommand, configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     match command {
         AdminCommand::Up(arguments) => up::run(configuration, &arguments),
         AdminCommand::Audit(command) => audit::run(configuration, &command),
         AdminCommand::Recovery(arguments) => auto::show_recovery(configuration, &arguments),
         AdminCommand::Cleanup(arguments) => {
-            let scope = if arguments.stale_only { Scope::Stale } else { Scope::All };
+            let scope = if arguments.stale_only { CleanUpScope::Stale } else { CleanUpScope::All };
             clean_up(configuration, scope, arguments.output.json)
         }
         AdminCommand::CheckResources(output) => resources::check_resources(configuration, output.json),
@@ -119,7 +119,7 @@ fn admin(command: AdminCommand, configuration: &Configuration) -> anyhow::Result
         AdminCommand::SynergyTools => exporters::tools(configuration),
         AdminCommand::Man { directory } => {
             help::man_pages(&directory)?;
-            Ok(Exit::Done)
+            Ok(MenaceExit::Done)
         }
     }
 }

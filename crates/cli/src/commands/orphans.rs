@@ -1,15 +1,15 @@
 //! `menace orphans`: modules that nothing needs.
 
-use menace_analysis::orphans::{OrphanFiles, write_orphan_files};
+use menace_analysis::orphans::{OrphanFileOptions, write_orphan_files};
 use menace_model::inventory::{Orphan, OrphanClass};
 use serde::Serialize;
 
-use crate::arguments::Repository;
+use crate::arguments::RepositoryArguments;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json};
 
-use super::reading::{Purpose, read_repository};
+use super::reading::{ScanPurpose, read_repository};
 
 #[derive(Serialize)]
 struct OrphanReport<'a> {
@@ -20,13 +20,14 @@ struct OrphanReport<'a> {
 
 pub(super) fn run(
     configuration: &Configuration,
-    repository: &Repository,
+    repository: &RepositoryArguments,
     json: bool,
-) -> anyhow::Result<Exit> {
-    let scan = read_repository(configuration, repository, Purpose::Inventory)?;
+) -> anyhow::Result<MenaceExit> {
+    let scan = read_repository(configuration, repository, ScanPurpose::Inventory)?;
     let orphans = &scan.inventory.orphans;
     let settings = &configuration.settings().orphans;
-    let options = OrphanFiles { include_redundant: settings.test_redundant, clean: settings.clean_orphans };
+    let options =
+        OrphanFileOptions { include_redundant: settings.test_redundant, clean: settings.clean_orphans };
     let is_disabled = settings.disable_orphan_scan || settings.disable_orphans;
     if json {
         print_json(&OrphanReport { version: 1, root: &scan.inventory.root, orphans })?;
@@ -36,27 +37,27 @@ pub(super) fn run(
     if is_disabled {
         // Nobody looked, so what an earlier run found stays.
         note("orphan discovery is switched off (SANDBOX_DISABLE_ORPHAN_SCAN or SANDBOX_DISABLE_ORPHANS)");
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     for path in write_orphan_files(&configuration.data_directory(), orphans, options)? {
         note(&format!("wrote {}", path.display()));
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 fn orphan_table(orphans: &[Orphan], modules: usize) -> String {
     if orphans.is_empty() {
         return format!("no orphans among {}\n", count(modules, "module"));
     }
-    let mut table = Table::new(&[
-        ("class", Align::Left),
-        ("module", Align::Left),
-        ("reason", Align::Left),
-        ("parents", Align::Left),
+    let mut table = TextTable::new(&[
+        ("class", ColumnAlignment::Left),
+        ("module", ColumnAlignment::Left),
+        ("reason", ColumnAlignment::Left),
+        ("parents", ColumnAlignment::Left),
     ]);
     for orphan in orphans {
         table.row([
-            Cell::styled(class_word(orphan.class), Style::Warning),
+            TableCell::styled(class_word(orphan.class), TextStyle::Warning),
             orphan.path.clone().into(),
             orphan.reason.clone().into(),
             parents(orphan).into(),

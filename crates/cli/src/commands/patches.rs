@@ -4,16 +4,18 @@ use menace_model::ids::RunId;
 use menace_store::{PatchRecord, PatchState, Store};
 use serde_json::json;
 
-use crate::arguments::{PatchesCommand, PatchesList};
+use crate::arguments::{PatchesCommand, PatchesListArguments};
 use crate::calling::{open_store, runtime};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json, styled};
+use crate::exit::MenaceExit;
+use crate::terminal::{
+    ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json, styled,
+};
 
 use super::run::shortened;
 use super::usage::UsageError;
 
-pub(super) fn run(configuration: &Configuration, command: &PatchesCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: &PatchesCommand) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
         match command {
@@ -22,7 +24,7 @@ pub(super) fn run(configuration: &Configuration, command: &PatchesCommand) -> an
             PatchesCommand::Revert { patch, reason } => revert(&store, patch, reason).await?,
         }
         store.close().await?;
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     })
 }
 
@@ -30,7 +32,7 @@ async fn found(store: &Store, patch: &str) -> anyhow::Result<PatchRecord> {
     Ok(store.patch(patch).await?.ok_or_else(|| UsageError::UnknownPatch(patch.to_owned()))?)
 }
 
-async fn list(store: &Store, arguments: &PatchesList) -> anyhow::Result<()> {
+async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result<()> {
     let run: Option<RunId> = match &arguments.run {
         Some(name) => Some(name.parse()?),
         None => store.last_patch().await?.map(|patch| patch.run),
@@ -48,14 +50,14 @@ async fn list(store: &Store, arguments: &PatchesList) -> anyhow::Result<()> {
         return Ok(());
     };
     note(&format!("{} of {run}", count(patches.len(), "patch").replace("patchs", "patches")));
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("patch", Align::Left),
-        ("section", Align::Left),
-        ("who", Align::Left),
-        ("gain", Align::Right),
-        ("score", Align::Right),
-        ("why", Align::Left),
+    let mut table = TextTable::new(&[
+        ("", ColumnAlignment::Left),
+        ("patch", ColumnAlignment::Left),
+        ("section", ColumnAlignment::Left),
+        ("who", ColumnAlignment::Left),
+        ("gain", ColumnAlignment::Right),
+        ("score", ColumnAlignment::Right),
+        ("why", ColumnAlignment::Left),
     ]);
     for patch in &patches {
         let figure = |name: &str| {
@@ -74,12 +76,12 @@ async fn list(store: &Store, arguments: &PatchesList) -> anyhow::Result<()> {
     print(&table.text())
 }
 
-fn state(state: PatchState) -> Cell {
+fn state(state: PatchState) -> TableCell {
     let style = match state {
-        PatchState::Kept => Style::Good,
-        PatchState::Rejected | PatchState::Reverted => Style::Dim,
+        PatchState::Kept => TextStyle::Good,
+        PatchState::Rejected | PatchState::Reverted => TextStyle::Dim,
     };
-    Cell::styled(state.name(), style)
+    TableCell::styled(state.name(), style)
 }
 
 /// Why it was kept, rejected or taken back.
@@ -103,11 +105,11 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
     if is_json {
         return print_json(patch);
     }
-    let mut table = Table::new(&[
-        ("#", Align::Right),
-        ("condition", Align::Left),
-        ("", Align::Left),
-        ("figure", Align::Left),
+    let mut table = TextTable::new(&[
+        ("#", ColumnAlignment::Right),
+        ("condition", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
+        ("figure", ColumnAlignment::Left),
     ]);
     for condition in patch.verdict["conditions"].as_array().into_iter().flatten() {
         let text = |name: &str| condition[name].as_str().unwrap_or_default().replace('_', " ");
@@ -125,7 +127,7 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
     let diff = patch.detail["diff"].as_str().unwrap_or_default();
     print(&format!(
         "{}\n{why}\nseen: {cause}\n{commit}\n{}\n{diff}",
-        styled(title, Style::Bold),
+        styled(title, TextStyle::Bold),
         table.text()
     ))
 }

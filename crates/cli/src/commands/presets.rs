@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use anyhow::Context;
-use menace_model::presets::{Preset, PresetError, Profile, Severity, canonical, generate, read};
-use menace_runner::Chance;
+use menace_model::presets::{
+    CanonicalProfile, Preset, PresetError, ProfileSeverity, canonical, generate, read,
+};
+use menace_runner::RandomStream;
 use serde_json::Value;
 
-use crate::arguments::{PresetsCommand, PresetsGenerate};
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, count, note, print, print_json};
+use crate::arguments::{PresetsCommand, PresetsGenerateArguments};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, count, note, print, print_json};
 
-pub(super) fn run(command: &PresetsCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(command: &PresetsCommand) -> anyhow::Result<MenaceExit> {
     match command {
         PresetsCommand::Generate(arguments) => make(arguments),
         PresetsCommand::List { output } => list(output.json),
@@ -19,9 +21,9 @@ pub(super) fn run(command: &PresetsCommand) -> anyhow::Result<Exit> {
     }
 }
 
-fn make(arguments: &PresetsGenerate) -> anyhow::Result<Exit> {
+fn make(arguments: &PresetsGenerateArguments) -> anyhow::Result<MenaceExit> {
     let presets = if arguments.profiles.is_empty() {
-        let mut chance = Chance::new(arguments.seed, &["presets"]);
+        let mut chance = RandomStream::new(arguments.seed, &["presets"]);
         generate(arguments.count, |end| chance.below(end))
     } else {
         of_profiles(&arguments.profiles, arguments.count)?
@@ -33,7 +35,7 @@ fn make(arguments: &PresetsGenerate) -> anyhow::Result<Exit> {
             note(&format!("wrote {} to {}", count(presets.len(), "preset"), path.display()));
         }
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 /// So many presets of each profile: low, high, and again.
@@ -41,14 +43,16 @@ fn of_profiles(names: &[String], count: usize) -> Result<Vec<Preset>, PresetErro
     let mut presets = Vec::new();
     for name in names {
         let profile = profile(name)?;
-        presets
-            .extend((0..count).map(|index| canonical(profile, Severity::ALL[index % Severity::ALL.len()])));
+        presets.extend(
+            (0..count)
+                .map(|index| canonical(profile, ProfileSeverity::ALL[index % ProfileSeverity::ALL.len()])),
+        );
     }
     Ok(presets)
 }
 
-fn profile(name: &str) -> Result<Profile, PresetError> {
-    Profile::ALL
+fn profile(name: &str) -> Result<CanonicalProfile, PresetError> {
+    CanonicalProfile::ALL
         .into_iter()
         .find(|profile| profile.name() == name)
         .ok_or_else(|| PresetError::unknown_profile(name))
@@ -60,23 +64,26 @@ fn write(path: &Path, presets: &[Preset]) -> anyhow::Result<()> {
         .with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn list(json: bool) -> anyhow::Result<Exit> {
-    let all: Vec<Preset> = Profile::ALL
+fn list(json: bool) -> anyhow::Result<MenaceExit> {
+    let all: Vec<Preset> = CanonicalProfile::ALL
         .into_iter()
-        .flat_map(|profile| Severity::ALL.map(|severity| canonical(profile, severity)))
+        .flat_map(|profile| ProfileSeverity::ALL.map(|severity| canonical(profile, severity)))
         .collect();
     if json {
         print_json(&all)?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table =
-        Table::new(&[("profile", Align::Left), ("severity", Align::Left), ("what it does", Align::Left)]);
+    let mut table = TextTable::new(&[
+        ("profile", ColumnAlignment::Left),
+        ("severity", ColumnAlignment::Left),
+        ("what it does", ColumnAlignment::Left),
+    ]);
     for preset in &all {
         let severity = preset.values().get("SEVERITY").and_then(Value::as_str).unwrap_or_default();
         table.row([preset.name().to_owned().into(), severity.to_owned().into(), what(preset).into()]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 fn what(preset: &Preset) -> String {
@@ -88,19 +95,23 @@ fn what(preset: &Preset) -> String {
 }
 
 /// A profile by its name, or the presets of a file.
-fn show(name: &str, json: bool) -> anyhow::Result<Exit> {
+fn show(name: &str, json: bool) -> anyhow::Result<MenaceExit> {
     let presets = if Path::new(name).is_file() {
         let text = std::fs::read_to_string(name).with_context(|| format!("failed to read {name}"))?;
         read(&text)?
     } else {
         let profile = profile(name)?;
-        Severity::ALL.map(|severity| canonical(profile, severity)).to_vec()
+        ProfileSeverity::ALL.map(|severity| canonical(profile, severity)).to_vec()
     };
     if json {
         print_json(&presets)?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table = Table::new(&[("preset", Align::Left), ("key", Align::Left), ("value", Align::Left)]);
+    let mut table = TextTable::new(&[
+        ("preset", ColumnAlignment::Left),
+        ("key", ColumnAlignment::Left),
+        ("value", ColumnAlignment::Left),
+    ]);
     for preset in &presets {
         for (key, value) in preset.values() {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -108,5 +119,5 @@ fn show(name: &str, json: bool) -> anyhow::Result<Exit> {
         }
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use menace_analysis::orphans::OrphanOptions;
-use menace_analysis::scan::{Progress, Scan, ScanOptions, Silent, scan};
+use menace_analysis::scan::{RepositoryScan, ScanObserver, ScanOptions, SilentScanObserver, scan};
 use menace_model::settings::OrphanSettings;
 
-use crate::arguments::Repository;
+use crate::arguments::RepositoryArguments;
 use crate::churn::GitChurn;
 use crate::configuration::Configuration;
 use crate::terminal::ScanProgress;
 
 /// What a scan is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum ScanPurpose {
     /// The inventory.
     Inventory,
     /// The inventory, and how strongly modules relate.
@@ -23,11 +23,11 @@ pub(super) enum Purpose {
 /// Scans the repository that the user named, with progress on stderr.
 pub(super) fn read_repository(
     configuration: &Configuration,
-    repository: &Repository,
-    purpose: Purpose,
-) -> anyhow::Result<Scan> {
+    repository: &RepositoryArguments,
+    purpose: ScanPurpose,
+) -> anyhow::Result<RepositoryScan> {
     let root = configuration.repository(repository.path.as_deref());
-    let mut options = ReadingOptions::of(configuration);
+    let mut options = RepositoryScanOptions::of(configuration);
     options.exclude.extend(repository.exclude.iter().cloned());
     if repository.no_cache {
         options.cache = None;
@@ -40,13 +40,13 @@ pub(super) fn read_repository(
 
 /// How repositories are read, apart from the configuration, so that another thread can do it.
 #[derive(Debug, Clone)]
-pub(super) struct ReadingOptions {
+pub(super) struct RepositoryScanOptions {
     exclude: Vec<String>,
     cache: Option<PathBuf>,
     orphans: OrphanOptions,
 }
 
-impl ReadingOptions {
+impl RepositoryScanOptions {
     pub(super) fn of(configuration: &Configuration) -> Self {
         Self {
             exclude: configuration.settings().scan.exclude_dirs.clone(),
@@ -56,16 +56,21 @@ impl ReadingOptions {
     }
 
     /// Scans a repository without a word.
-    pub(super) fn read(&self, root: &Path, purpose: Purpose) -> anyhow::Result<Scan> {
-        self.scan(root, purpose, &Silent)
+    pub(super) fn read(&self, root: &Path, purpose: ScanPurpose) -> anyhow::Result<RepositoryScan> {
+        self.scan(root, purpose, &SilentScanObserver)
     }
 
-    fn scan(&self, root: &Path, purpose: Purpose, progress: &dyn Progress) -> anyhow::Result<Scan> {
+    fn scan(
+        &self,
+        root: &Path,
+        purpose: ScanPurpose,
+        progress: &dyn ScanObserver,
+    ) -> anyhow::Result<RepositoryScan> {
         let options = ScanOptions {
             exclude: self.exclude.clone(),
             cache: self.cache.clone(),
             orphans: self.orphans.clone(),
-            weigh: purpose == Purpose::ModuleMap,
+            weigh: purpose == ScanPurpose::ModuleMap,
         };
         let churn = GitChurn::start(root);
         Ok(scan(root, &options, progress, || churn.finish())?)

@@ -2,20 +2,20 @@
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::CallId;
-use menace_runner::{Call, CallOutcome, Measures, judge};
+use menace_runner::{Call, CallMeasurements, CallOutcome, classify};
 use menace_store::CallRecord;
 use serde_json::{Value, json};
 
-use crate::arguments::Repository;
-use crate::calling::{Calling, RunSettings, open_store, runtime};
+use crate::arguments::RepositoryArguments;
+use crate::calling::{RepositoryExecutor, RunSettings, open_store, runtime};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Style, count, note, print, print_json, styled};
+use crate::exit::MenaceExit;
+use crate::terminal::{TextStyle, count, note, print, print_json, styled};
 
-use super::reading::{Purpose, read_repository};
+use super::reading::{ScanPurpose, read_repository};
 use super::run::input;
 
-pub(super) fn run(configuration: &Configuration, call: &str, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, call: &str, json: bool) -> anyhow::Result<MenaceExit> {
     let id: CallId = call.parse()?;
     let (record, settings) = runtime()?.block_on(async {
         let store = open_store(configuration).await?;
@@ -32,41 +32,41 @@ pub(super) fn run(configuration: &Configuration, call: &str, json: bool) -> anyh
         ));
     }
     let call: Call = serde_json::from_value(record.spec.clone())?;
-    let now = runtime()?.block_on(again(configuration, &settings, &call))?;
-    let replayed = Replayed { record: &record, call: &call, now: &now, changed: &changed };
+    let now = runtime()?.block_on(repeat_call(configuration, &settings, &call))?;
+    let replayed = ReplayedCall { record: &record, call: &call, now: &now, changed: &changed };
     if json {
         print_json(&replayed.json())?;
     } else {
         print(&replayed.text())?;
     }
-    Ok(if now.verdict.kind.is_failure() { Exit::Found } else { Exit::Done })
+    Ok(if now.verdict.kind.is_failure() { MenaceExit::Found } else { MenaceExit::Done })
 }
 
 /// Makes the call again, with its whole traceback.
-async fn again(
+async fn repeat_call(
     configuration: &Configuration,
     settings: &RunSettings,
     call: &Call,
 ) -> anyhow::Result<CallOutcome> {
-    let repository = Repository {
+    let repository = RepositoryArguments {
         path: Some(settings.repository.clone()),
         no_cache: false,
         exclude: settings.exclude.clone(),
     };
-    let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
-    let calling = Calling::of(&scan.inventory, &settings.python, &settings.modules).await?;
+    let scan = read_repository(configuration, &repository, ScanPurpose::Inventory)?;
+    let calling = RepositoryExecutor::of(&scan.inventory, &settings.python, &settings.modules).await?;
     let raw = calling.executor.execute(&call.spec_with_traceback()).await?;
-    Ok(CallOutcome { verdict: judge(&raw, call), measures: Some(Measures::of(&raw)) })
+    Ok(CallOutcome { verdict: classify(&raw, call), measures: Some(CallMeasurements::of(&raw)) })
 }
 
-struct Replayed<'a> {
+struct ReplayedCall<'a> {
     record: &'a CallRecord,
     call: &'a Call,
     now: &'a CallOutcome,
     changed: &'a [String],
 }
 
-impl Replayed<'_> {
+impl ReplayedCall<'_> {
     /// What came of it before.
     fn before(&self) -> Option<CallOutcome> {
         serde_json::from_value(self.record.detail.clone()).ok()
@@ -109,7 +109,7 @@ impl Replayed<'_> {
     fn text(&self) -> String {
         let verdict = &self.now.verdict;
         let bad = verdict.kind.is_failure();
-        let kind = styled(verdict.kind.name(), if bad { Style::Bad } else { Style::Good });
+        let kind = styled(verdict.kind.name(), if bad { TextStyle::Bad } else { TextStyle::Good });
         let same = if self.is_same() {
             "as before".to_owned()
         } else {
@@ -117,7 +117,7 @@ impl Replayed<'_> {
         };
         let mut text = format!(
             "{} · {} · {kind}, {same}\n\n{}\n",
-            styled(&self.record.section, Style::Bold),
+            styled(&self.record.section, TextStyle::Bold),
             self.record.scenario,
             if self.call.examples {
                 "the examples of its docstring".to_owned()
@@ -132,7 +132,7 @@ impl Replayed<'_> {
             text.push_str(&format!("\n{message}\n"));
         }
         if let Some(facts) = facts.filter(|facts| !facts.frames.is_empty()) {
-            text.push_str(&format!("\n{}\n", styled("In the repository", Style::Bold)));
+            text.push_str(&format!("\n{}\n", styled("In the repository", TextStyle::Bold)));
             for (path, line, function) in &facts.frames {
                 text.push_str(&format!("  {path}:{line} in {function}\n"));
             }
@@ -157,7 +157,7 @@ impl Replayed<'_> {
         let mut text = format!("\n{}\n", parts.join(" · "));
         for (name, said) in [("stdout", &measures.stdout), ("stderr", &measures.stderr)] {
             if !said.is_empty() {
-                text.push_str(&format!("\n{}\n{}\n", styled(name, Style::Bold), said.trim_end()));
+                text.push_str(&format!("\n{}\n{}\n", styled(name, TextStyle::Bold), said.trim_end()));
             }
         }
         text

@@ -2,27 +2,30 @@
 
 use std::path::Path;
 
-use crate::arguments::Repository;
+use crate::arguments::RepositoryArguments;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::print;
 
 use super::inventory_json::print_inventory;
 use super::map::{self, default_options};
-use super::reading::{Purpose, read_repository};
+use super::reading::{ScanPurpose, read_repository};
 use super::scan_report::report;
 
 pub(super) fn run(
     configuration: &Configuration,
-    repository: &Repository,
+    repository: &RepositoryArguments,
     top: usize,
     json: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<MenaceExit> {
     let map_path = map::map_path(configuration);
-    let purpose =
-        if wants_module_map(configuration, &map_path) { Purpose::ModuleMap } else { Purpose::Inventory };
+    let purpose = if wants_module_map(configuration, &map_path) {
+        ScanPurpose::ModuleMap
+    } else {
+        ScanPurpose::Inventory
+    };
     let scan = read_repository(configuration, repository, purpose)?;
-    if purpose == Purpose::ModuleMap {
+    if purpose == ScanPurpose::ModuleMap {
         map::write(&map_path, &map::build(&scan, &default_options()))?;
     }
     if json {
@@ -32,7 +35,7 @@ pub(super) fn run(
     }
     // The process ends next; freeing a million strings one by one would only delay that.
     std::mem::forget(scan);
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 /// `SANDBOX_AUTO_MAP` makes the map when there is none, `SANDBOX_REFRESH_MODULE_MAP` in any case.

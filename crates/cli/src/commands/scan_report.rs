@@ -1,8 +1,10 @@
 //! The inventory as people read it: what is risky, what is wrong, what is not needed.
 
-use menace_model::inventory::{Finding, Inventory, Module, Section, Severity};
+use menace_model::inventory::{FindingSeverity, Inventory, PythonModule, Section, SecurityFinding};
 
-use crate::terminal::{Align, Cell, Style, Table, count, grouped, milliseconds, styled};
+use crate::terminal::{
+    ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, milliseconds, styled,
+};
 
 use super::orphans::class_word;
 
@@ -23,7 +25,7 @@ fn headline(inventory: &Inventory) -> String {
     let statistics = &inventory.statistics;
     format!(
         "{}\n{} · {} · {} · read in {} ({} analysed, {} from the cache)\n",
-        styled(&inventory.root, Style::Bold),
+        styled(&inventory.root, TextStyle::Bold),
         count(inventory.modules.len(), "module"),
         count(sections, "section"),
         count(lines, "line"),
@@ -34,7 +36,7 @@ fn headline(inventory: &Inventory) -> String {
 }
 
 fn heading(title: &str, detail: &str) -> String {
-    format!("\n{}  {detail}\n", styled(title, Style::Bold))
+    format!("\n{}  {detail}\n", styled(title, TextStyle::Bold))
 }
 
 fn number_or_none(number: usize) -> String {
@@ -46,29 +48,29 @@ pub(super) fn rest(total: usize, top: usize) -> String {
     if total <= top {
         return String::new();
     }
-    styled(format!("  and {} more; --top 0 shows all\n", grouped(total - top)), Style::Dim)
+    styled(format!("  and {} more; --top 0 shows all\n", grouped(total - top)), TextStyle::Dim)
 }
 
 fn risk_table(inventory: &Inventory, top: usize) -> String {
-    let mut modules: Vec<(&Module, f64)> =
+    let mut modules: Vec<(&PythonModule, f64)> =
         inventory.modules.iter().filter_map(|module| Some((module, module.risk.value?))).collect();
     modules.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.0.path.cmp(&right.0.path)));
     if modules.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[
-        ("risk", Align::Right),
-        ("module", Align::Left),
-        ("lines", Align::Right),
-        ("maintainability", Align::Right),
-        ("churn", Align::Right),
-        ("most complex section", Align::Left),
-        ("security", Align::Right),
-        ("lint", Align::Right),
+    let mut table = TextTable::new(&[
+        ("risk", ColumnAlignment::Right),
+        ("module", ColumnAlignment::Left),
+        ("lines", ColumnAlignment::Right),
+        ("maintainability", ColumnAlignment::Right),
+        ("churn", ColumnAlignment::Right),
+        ("most complex section", ColumnAlignment::Left),
+        ("security", ColumnAlignment::Right),
+        ("lint", ColumnAlignment::Right),
     ]);
     for (module, risk) in modules.iter().take(top) {
         table.row([
-            Cell::styled(format!("{risk:.2}"), risk_style(*risk)),
+            TableCell::styled(format!("{risk:.2}"), risk_style(*risk)),
             module.path.clone().into(),
             grouped(module.lines.total as usize).into(),
             module.maintainability.map_or_else(String::new, |index| format!("{index:.0} / 100")).into(),
@@ -82,23 +84,23 @@ fn risk_table(inventory: &Inventory, top: usize) -> String {
         ]);
     }
     let basis = inventory.modules.first().map(risk_basis).unwrap_or_default();
-    heading("Risk", &styled(basis, Style::Dim)) + &table.text() + &rest(modules.len(), top)
+    heading("Risk", &styled(basis, TextStyle::Dim)) + &table.text() + &rest(modules.len(), top)
 }
 
 /// Which terms of the risk index a scan could measure here.
-fn risk_basis(module: &Module) -> String {
+fn risk_basis(module: &PythonModule) -> String {
     format!("0 to 1, from {}; without {}", module.risk.terms.join(" and "), module.risk.missing.join(", "))
 }
 
-fn risk_style(risk: f64) -> Style {
+fn risk_style(risk: f64) -> TextStyle {
     match risk {
-        risk if risk >= 0.6 => Style::Bad,
-        risk if risk >= 0.3 => Style::Warning,
-        _ => Style::Good,
+        risk if risk >= 0.6 => TextStyle::Bad,
+        risk if risk >= 0.3 => TextStyle::Warning,
+        _ => TextStyle::Good,
     }
 }
 
-fn most_complex(module: &Module) -> String {
+fn most_complex(module: &PythonModule) -> String {
     let by_complexity = |section: &&Section| (section.complexity, std::cmp::Reverse(section.line));
     module
         .sections
@@ -108,7 +110,7 @@ fn most_complex(module: &Module) -> String {
 }
 
 fn findings_table(inventory: &Inventory, top: usize) -> String {
-    let mut findings: Vec<(&Module, &Finding)> = inventory
+    let mut findings: Vec<(&PythonModule, &SecurityFinding)> = inventory
         .modules
         .iter()
         .flat_map(|module| module.findings.iter().map(move |finding| (module, finding)))
@@ -120,25 +122,25 @@ fn findings_table(inventory: &Inventory, top: usize) -> String {
     let lint: usize = inventory.modules.iter().map(|module| module.lint.len()).sum();
     let detail = format!(
         "{} high, {} medium, {} low; {} lint",
-        grouped(of(Severity::High)),
-        grouped(of(Severity::Medium)),
-        grouped(of(Severity::Low)),
+        grouped(of(FindingSeverity::High)),
+        grouped(of(FindingSeverity::Medium)),
+        grouped(of(FindingSeverity::Low)),
         grouped(lint)
     );
-    let mut table = Table::new(&[
-        ("severity", Align::Left),
-        ("id", Align::Left),
-        ("place", Align::Left),
-        ("finding", Align::Left),
+    let mut table = TextTable::new(&[
+        ("severity", ColumnAlignment::Left),
+        ("id", ColumnAlignment::Left),
+        ("place", ColumnAlignment::Left),
+        ("finding", ColumnAlignment::Left),
     ]);
     for (module, finding) in findings.iter().take(top) {
         let (word, style) = match finding.severity {
-            Severity::High => ("high", Style::Bad),
-            Severity::Medium => ("medium", Style::Warning),
-            Severity::Low => ("low", Style::Dim),
+            FindingSeverity::High => ("high", TextStyle::Bad),
+            FindingSeverity::Medium => ("medium", TextStyle::Warning),
+            FindingSeverity::Low => ("low", TextStyle::Dim),
         };
         table.row([
-            Cell::styled(word, style),
+            TableCell::styled(word, style),
             finding.id.clone().into(),
             format!("{}:{}", module.path, finding.line).into(),
             finding.message.clone().into(),
@@ -167,10 +169,14 @@ fn cycle_list(inventory: &Inventory, top: usize) -> String {
 
 fn orphan_table(inventory: &Inventory, top: usize) -> String {
     let orphans = &inventory.orphans;
-    let mut table = Table::new(&[("class", Align::Left), ("module", Align::Left), ("reason", Align::Left)]);
+    let mut table = TextTable::new(&[
+        ("class", ColumnAlignment::Left),
+        ("module", ColumnAlignment::Left),
+        ("reason", ColumnAlignment::Left),
+    ]);
     for orphan in orphans.iter().take(top) {
         table.row([
-            Cell::styled(class_word(orphan.class), Style::Warning),
+            TableCell::styled(class_word(orphan.class), TextStyle::Warning),
             orphan.path.clone().into(),
             orphan.reason.clone().into(),
         ]);
@@ -184,7 +190,7 @@ fn diagnostic_table(inventory: &Inventory, top: usize) -> String {
     if diagnostics.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[("place", Align::Left), ("problem", Align::Left)]);
+    let mut table = TextTable::new(&[("place", ColumnAlignment::Left), ("problem", ColumnAlignment::Left)]);
     for diagnostic in diagnostics.iter().take(top) {
         let place = match diagnostic.line {
             Some(line) => format!("{}:{line}", diagnostic.path),

@@ -2,18 +2,20 @@
 
 use menace_model::ids::{CallId, RunId};
 use menace_runner::Call;
-use menace_store::{CallFilter, Run, RunState};
+use menace_store::{CallFilter, RunRecord, RunState};
 use serde_json::{Value, json};
 
-use crate::arguments::Show;
+use crate::arguments::ShowArguments;
 use crate::calling::{open_store, runtime};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Cell, Style, Table, grouped, note, print, print_json, styled};
+use crate::exit::MenaceExit;
+use crate::terminal::{
+    ColumnAlignment, TableCell, TextStyle, TextTable, grouped, note, print, print_json, styled,
+};
 
 use super::run::{input, shortened};
 
-pub(super) fn run(configuration: &Configuration, arguments: &Show) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, arguments: &ShowArguments) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
         let limit = if arguments.top == 0 { i64::MAX.unsigned_abs() } else { arguments.top as u64 };
@@ -37,7 +39,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Show) -> anyhow::Re
         let calls = store.calls(&id, &filter).await?;
         if arguments.output.json {
             print_json(&json!({"version": 1, "run": id, "calls": calls}))?;
-            return Ok(Exit::Done);
+            return Ok(MenaceExit::Done);
         }
         print(&call_table(&calls))?;
         if calls.len() as u64 == limit
@@ -45,34 +47,34 @@ pub(super) fn run(configuration: &Configuration, arguments: &Show) -> anyhow::Re
         {
             note(&format!("more with --after {}", last.id));
         }
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     })
 }
 
-fn show_runs(runs: &[Run], json: bool) -> anyhow::Result<Exit> {
+fn show_runs(runs: &[RunRecord], json: bool) -> anyhow::Result<MenaceExit> {
     if json {
         print_json(&json!({"version": 1, "runs": runs}))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     if runs.is_empty() {
         note("no runs yet: menace run REPO makes one");
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table = Table::new(&[
-        ("run", Align::Left),
-        ("state", Align::Left),
-        ("calls", Align::Right),
-        ("seed", Align::Right),
-        ("took", Align::Right),
-        ("repository", Align::Left),
+    let mut table = TextTable::new(&[
+        ("run", ColumnAlignment::Left),
+        ("state", ColumnAlignment::Left),
+        ("calls", ColumnAlignment::Right),
+        ("seed", ColumnAlignment::Right),
+        ("took", ColumnAlignment::Right),
+        ("repository", ColumnAlignment::Left),
     ]);
     for run in runs {
-        let style = if run.state == RunState::Finished { Style::Good } else { Style::Warning };
+        let style = if run.state == RunState::Finished { TextStyle::Good } else { TextStyle::Warning };
         let took =
             run.ended_ms.map_or(String::new(), |end| format!("{:.0} s", (end - run.began_ms) as f64 / 1e3));
         table.row([
             run.id.to_string().into(),
-            Cell::styled(run.state.name(), style),
+            TableCell::styled(run.state.name(), style),
             grouped(usize::try_from(run.planned).unwrap_or(usize::MAX)).into(),
             run.seed.to_string().into(),
             took.into(),
@@ -80,22 +82,26 @@ fn show_runs(runs: &[Run], json: bool) -> anyhow::Result<Exit> {
         ]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-fn show_run(run: &Run, kinds: &[(String, u64)], arguments: &Show) -> anyhow::Result<Exit> {
+fn show_run(
+    run: &RunRecord,
+    kinds: &[(String, u64)],
+    arguments: &ShowArguments,
+) -> anyhow::Result<MenaceExit> {
     if arguments.output.json {
         match &run.report {
             Some(report) => print_json(report)?,
             None => print_json(run)?,
         }
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     let mut counts: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     counts.sort();
     let mut text = format!(
         "{} · {} · {} · seed {}\n{}\n",
-        styled(run.id.to_string(), Style::Bold),
+        styled(run.id.to_string(), TextStyle::Bold),
         run.repository,
         run.state.name(),
         run.seed,
@@ -106,25 +112,25 @@ fn show_run(run: &Run, kinds: &[(String, u64)], arguments: &Show) -> anyhow::Res
         None => text.push_str(&format!("\nmenace run --resume {} goes on\n", run.id)),
     }
     print(&text)?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 fn failures(report: &Value, top: usize) -> String {
     let none = Vec::new();
     let all = report["failures"].as_array().unwrap_or(&none);
-    let mut table = Table::new(&[
-        ("kind", Align::Left),
-        ("section", Align::Left),
-        ("scenario", Align::Left),
-        ("what", Align::Left),
-        ("where", Align::Left),
-        ("replay", Align::Left),
+    let mut table = TextTable::new(&[
+        ("kind", ColumnAlignment::Left),
+        ("section", ColumnAlignment::Left),
+        ("scenario", ColumnAlignment::Left),
+        ("what", ColumnAlignment::Left),
+        ("where", ColumnAlignment::Left),
+        ("replay", ColumnAlignment::Left),
     ]);
     let text = |failure: &Value, key: &str| failure[key].as_str().unwrap_or_default().to_owned();
     for failure in all.iter().take(if top == 0 { usize::MAX } else { top }) {
         let what = format!("{}: {}", text(failure, "exception"), text(failure, "message"));
         table.row([
-            Cell::styled(text(failure, "kind"), Style::Bad),
+            TableCell::styled(text(failure, "kind"), TextStyle::Bad),
             text(failure, "section").into(),
             text(failure, "scenario").into(),
             shortened(what.trim_start_matches(": "), 60).into(),
@@ -132,26 +138,26 @@ fn failures(report: &Value, top: usize) -> String {
             text(failure, "replay").into(),
         ]);
     }
-    format!("\n{}  {}\n{}", styled("Failures", Style::Bold), grouped(all.len()), table.text())
+    format!("\n{}  {}\n{}", styled("Failures", TextStyle::Bold), grouped(all.len()), table.text())
 }
 
 fn call_table(calls: &[menace_store::CallRecord]) -> String {
-    let mut table = Table::new(&[
-        ("call", Align::Left),
-        ("section", Align::Left),
-        ("scenario", Align::Left),
-        ("kind", Align::Left),
-        ("ms", Align::Right),
-        ("input", Align::Left),
+    let mut table = TextTable::new(&[
+        ("call", ColumnAlignment::Left),
+        ("section", ColumnAlignment::Left),
+        ("scenario", ColumnAlignment::Left),
+        ("kind", ColumnAlignment::Left),
+        ("ms", ColumnAlignment::Right),
+        ("input", ColumnAlignment::Left),
     ]);
     for call in calls {
-        let style = if call.kind.is_failure() { Style::Bad } else { Style::Dim };
+        let style = if call.kind.is_failure() { TextStyle::Bad } else { TextStyle::Dim };
         let made: Option<Call> = serde_json::from_value(call.spec.clone()).ok();
         table.row([
             call.id.to_string().into(),
             call.section.clone().into(),
             call.scenario.clone().into(),
-            Cell::styled(call.kind.name(), style),
+            TableCell::styled(call.kind.name(), style),
             format!("{:.1}", call.wall_ms).into(),
             made.map_or(String::new(), |made| input(&made.stub, 60)).into(),
         ]);

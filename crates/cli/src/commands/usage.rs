@@ -103,7 +103,7 @@ pub(crate) enum UsageError {
     #[error("{0}\nhint: menace roi forecast FILE says what is in it")]
     Tracking(String),
     #[error("GPT_MEMORY_RETENTION cannot be used: {0}")]
-    Retention(#[from] menace_engine::memory::RetentionError),
+    Retention(#[from] menace_engine::memory::MemoryRetentionError),
     #[error("there is nothing to remember\nhint: --prompt says what was asked, --response what was answered")]
     NothingToRemember,
     #[error(

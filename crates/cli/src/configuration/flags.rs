@@ -1,7 +1,7 @@
 //! Flags made from the settings table: every active setting that has one.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use menace_model::settings::{Declaration, Layer, Source, Status, declarations};
+use menace_model::settings::{SettingDeclaration, SettingSource, SettingStatus, SettingsLayer, declarations};
 
 /// Settings given as flags, by environment variable.
 #[derive(Debug, Default)]
@@ -10,23 +10,23 @@ pub(crate) struct SettingFlags {
 }
 
 impl SettingFlags {
-    pub(crate) fn layer(&self) -> Layer {
-        Layer::new(Source::Flag, self.values.iter().map(|(env, value)| (*env, value.clone())))
+    pub(crate) fn layer(&self) -> SettingsLayer {
+        SettingsLayer::new(SettingSource::Flag, self.values.iter().map(|(env, value)| (*env, value.clone())))
     }
 }
 
-fn flags() -> impl Iterator<Item = (&'static str, &'static Declaration, &'static str)> {
+fn flags() -> impl Iterator<Item = (&'static str, &'static SettingDeclaration, &'static str)> {
     declarations()
-        .filter(|(_, declaration)| declaration.status == Status::Active)
+        .filter(|(_, declaration)| declaration.status == SettingStatus::Active)
         .filter_map(|(group, declaration)| Some((group, declaration, declaration.flag?.strip_prefix("--")?)))
 }
 
-fn aliases(declaration: &Declaration) -> Vec<&'static str> {
+fn aliases(declaration: &SettingDeclaration) -> Vec<&'static str> {
     declaration.flag_aliases.iter().filter_map(|alias| alias.strip_prefix("--")).collect()
 }
 
 /// The id of the `--no-` form of a switch.
-fn negated(declaration: &Declaration) -> String {
+fn negated(declaration: &SettingDeclaration) -> String {
     format!("no-{}", declaration.env)
 }
 

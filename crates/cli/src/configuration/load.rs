@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use menace_model::settings::{Layer, Resolved, Settings, Source, resolve};
+use menace_model::settings::{ResolvedSettings, SettingSource, Settings, SettingsLayer, resolve};
 
 use super::error::ConfigurationError;
 use super::flags::SettingFlags;
@@ -12,7 +12,7 @@ use super::yaml;
 
 /// The resolved settings of this invocation.
 pub(crate) struct Configuration {
-    resolved: Resolved,
+    resolved: ResolvedSettings,
     unknown_yaml_keys: Vec<String>,
     yaml_path: PathBuf,
     keyword_profiles: Map<String, Value>,
@@ -20,8 +20,8 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     pub(crate) fn load(flags: &SettingFlags) -> anyhow::Result<Self> {
-        let environment = Layer::new(Source::Environment, environment_variables());
-        let dot_env = Layer::new(Source::DotEnv, dot_env_variables()?);
+        let environment = SettingsLayer::new(SettingSource::Environment, environment_variables());
+        let dot_env = SettingsLayer::new(SettingSource::DotEnv, dot_env_variables()?);
         let without_yaml = [flags.layer(), environment, dot_env];
         let (yaml_path, is_chosen) = yaml_path(&resolve(&without_yaml)?);
         let yaml = yaml::read(&yaml_path, is_chosen)?;
@@ -39,7 +39,7 @@ impl Configuration {
         &self.resolved.settings
     }
 
-    pub(crate) fn resolved(&self) -> &Resolved {
+    pub(crate) fn resolved(&self) -> &ResolvedSettings {
         &self.resolved
     }
 
@@ -90,7 +90,7 @@ fn dot_env_variables() -> Result<Vec<(String, String)>, ConfigurationError> {
 }
 
 /// The YAML file, and whether the user chose it: a file that was chosen must be there.
-fn yaml_path(resolved: &Resolved) -> (PathBuf, bool) {
+fn yaml_path(resolved: &ResolvedSettings) -> (PathBuf, bool) {
     // A value that equals the default is no choice: `menace init` writes it into every `.env`.
     let is_chosen =
         resolved.rows.iter().any(|row| row.env == "SANDBOX_SETTINGS_YAML" && row.value != row.default);

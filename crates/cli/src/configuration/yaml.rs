@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use menace_model::settings::{Declaration, Layer, Source, declarations};
+use menace_model::settings::{SettingDeclaration, SettingSource, SettingsLayer, declarations};
 use serde_json::{Map, Value};
 
 use super::error::ConfigurationError;
@@ -11,7 +11,7 @@ use super::error::ConfigurationError;
 const KEYWORD_PROFILES: &str = "keyword_profiles";
 
 pub(super) struct YamlSettings {
-    pub(super) layer: Layer,
+    pub(super) layer: SettingsLayer,
     pub(super) unknown_keys: Vec<String>,
     /// Which profiles belong to a word in the path of a module.
     pub(super) keyword_profiles: Map<String, Value>,
@@ -57,11 +57,11 @@ fn from_entries(entries: impl IntoIterator<Item = (String, Value)>) -> YamlSetti
             None => unknown_keys.push(key),
         }
     }
-    YamlSettings { layer: Layer::new(Source::Yaml, values), unknown_keys, keyword_profiles }
+    YamlSettings { layer: SettingsLayer::new(SettingSource::Yaml, values), unknown_keys, keyword_profiles }
 }
 
 /// The value as a user would write it in a variable: lists joined, anything deeper as JSON.
-fn as_text(value: &Value, declaration: &Declaration) -> String {
+fn as_text(value: &Value, declaration: &SettingDeclaration) -> String {
     match value {
         Value::Null => String::new(),
         Value::Bool(switch) => u8::from(*switch).to_string(),

@@ -14,12 +14,12 @@ use tracing_subscriber::layer::{Context, Layer};
 use crate::calling::now_ms;
 
 /// Adds what is said to the trail.
-pub(super) struct Central {
+pub(super) struct CentralLogLayer {
     trail: AuditTrail,
     has_failed: AtomicBool,
 }
 
-impl Central {
+impl CentralLogLayer {
     pub(super) fn new(trail: AuditTrail) -> Self {
         Self { trail, has_failed: AtomicBool::new(false) }
     }
@@ -27,7 +27,7 @@ impl Central {
 
 /// One thing that was said.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CentralLogLine<'a> {
     at: String,
     level: &'a str,
     service: &'a str,
@@ -36,16 +36,16 @@ struct Line<'a> {
     fields: BTreeMap<&'static str, Value>,
 }
 
-impl<S: Subscriber> Layer<S> for Central {
+impl<S: Subscriber> Layer<S> for CentralLogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
         // What libraries and developers want to know is no business of whoever audits.
         if *metadata.level() > Level::INFO || !metadata.target().starts_with("menace") {
             return;
         }
-        let mut said = Said::default();
+        let mut said = CentralLogVisitor::default();
         event.record(&mut said);
-        let line = Line {
+        let line = CentralLogLine {
             at: menace_server::time_text(now_ms()),
             level: metadata.level().as_str(),
             service: metadata.target(),
@@ -62,12 +62,12 @@ impl<S: Subscriber> Layer<S> for Central {
 }
 
 #[derive(Default)]
-struct Said {
+struct CentralLogVisitor {
     message: String,
     fields: BTreeMap<&'static str, Value>,
 }
 
-impl Visit for Said {
+impl Visit for CentralLogVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let text = format!("{value:?}");
         if field.name() == "message" {
@@ -113,7 +113,7 @@ mod tests {
     fn what_is_said_is_in_the_trail_and_what_is_only_for_developers_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
-        let central = Central::new(AuditTrail::open(&path).unwrap());
+        let central = CentralLogLayer::new(AuditTrail::open(&path).unwrap());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(central), || {
             tracing::info!(cycle = 3, "measured");
             tracing::debug!("not for everybody");

@@ -25,15 +25,15 @@ where
         layer.json().flatten_event(true).boxed()
     } else {
         let is_colourful = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        layer.with_ansi(is_colourful).event_format(Plain).boxed()
+        layer.with_ansi(is_colourful).event_format(PlainLogFormat).boxed()
     };
     Ok(boxed.with_filter(filter))
 }
 
 /// `warning: …`; what merely happens needs no word before it.
-struct Plain;
+struct PlainLogFormat;
 
-impl<S, N> FormatEvent<S, N> for Plain
+impl<S, N> FormatEvent<S, N> for PlainLogFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,

@@ -9,21 +9,27 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::configuration::Configuration;
-use central::Central;
-pub(crate) use traces::Traces;
+use central::CentralLogLayer;
+pub(crate) use traces::TracePipeline;
 
 /// Starts logging; called once. `is_service` is for what runs for long and unattended, whose words are kept unless somebody does
 /// not want that. What is returned is kept until the end, if there is somebody who collects traces.
-pub(crate) fn start(configuration: &Configuration, is_service: bool) -> anyhow::Result<Option<Traces>> {
+pub(crate) fn start(
+    configuration: &Configuration,
+    is_service: bool,
+) -> anyhow::Result<Option<TracePipeline>> {
     let settings = &configuration.settings().logging;
     let is_kept = settings.central_logging.unwrap_or(is_service);
-    let central =
-        if is_kept { Some(Central::new(AuditTrail::open(&configuration.audit_path())?)) } else { None };
-    let traces = settings.otel_endpoint.as_deref().map(Traces::to).transpose()?;
+    let central = if is_kept {
+        Some(CentralLogLayer::new(AuditTrail::open(&configuration.audit_path())?))
+    } else {
+        None
+    };
+    let traces = settings.otel_endpoint.as_deref().map(TracePipeline::to).transpose()?;
     tracing_subscriber::registry()
         .with(console::layer(settings)?)
         .with(central)
-        .with(traces.as_ref().map(Traces::layer))
+        .with(traces.as_ref().map(TracePipeline::layer))
         .init();
     Ok(traces)
 }

@@ -22,11 +22,11 @@ use crate::commands::UsageError;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends what is left when it is dropped.
-pub(crate) struct Traces {
+pub(crate) struct TracePipeline {
     provider: SdkTracerProvider,
 }
 
-impl Traces {
+impl TracePipeline {
     /// Sends to a collector. Other variables of OpenTelemetry, such as for headers and samples, are read as everywhere.
     pub(super) fn to(endpoint: &str) -> Result<Self, UsageError> {
         let wrong = |problem: String| UsageError::Collector(problem);
@@ -46,7 +46,7 @@ impl Traces {
             resource = resource.with_service_name("menace");
         }
         opentelemetry::global::set_text_map_propagator(TraceContextPropagator::new());
-        let exporter = Telling { exporter, is_lost: AtomicBool::new(false) };
+        let exporter = ReportingSpanExporter { exporter, is_lost: AtomicBool::new(false) };
         let provider = SdkTracerProvider::builder()
             .with_resource(resource.build())
             .with_batch_exporter(exporter)
@@ -68,7 +68,7 @@ impl Traces {
     }
 }
 
-impl Drop for Traces {
+impl Drop for TracePipeline {
     fn drop(&mut self) {
         // What could not be sent was said already.
         let _ = self.provider.shutdown_with_timeout(PATIENCE);
@@ -77,12 +77,12 @@ impl Drop for Traces {
 
 /// The collector, which may be gone for a while: that is said once, until it is there again.
 #[derive(Debug)]
-struct Telling {
+struct ReportingSpanExporter {
     exporter: opentelemetry_otlp::SpanExporter,
     is_lost: AtomicBool,
 }
 
-impl SpanExporter for Telling {
+impl SpanExporter for ReportingSpanExporter {
     fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
         let sent = self.exporter.export(batch);
         async move {

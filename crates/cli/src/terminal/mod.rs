@@ -7,7 +7,7 @@ mod table;
 
 pub(crate) use numbers::{count, grouped, latency, milliseconds};
 pub(crate) use output::{
-    Style, error, ignore_broken_pipe, note, print, print_bytes, print_json, styled, unless_broken_pipe,
+    TextStyle, error, ignore_broken_pipe, note, print, print_bytes, print_json, styled, unless_broken_pipe,
 };
-pub(crate) use progress::{ScanProgress, Stage};
-pub(crate) use table::{Align, Cell, Table};
+pub(crate) use progress::{ScanProgress, StageSpinner};
+pub(crate) use table::{ColumnAlignment, TableCell, TextTable};

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// How a word stands out. Every text is understandable without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum TextStyle {
     /// A heading.
     Bold,
     /// Less important.
@@ -22,13 +22,13 @@ pub(crate) enum Style {
 }
 
 /// The text with its style; `anstream` takes it off again where it does not belong.
-pub(crate) fn styled(text: impl std::fmt::Display, style: Style) -> String {
+pub(crate) fn styled(text: impl std::fmt::Display, style: TextStyle) -> String {
     match style {
-        Style::Bold => text.bold().to_string(),
-        Style::Dim => text.dimmed().to_string(),
-        Style::Good => text.green().to_string(),
-        Style::Warning => text.yellow().to_string(),
-        Style::Bad => text.red().to_string(),
+        TextStyle::Bold => text.bold().to_string(),
+        TextStyle::Dim => text.dimmed().to_string(),
+        TextStyle::Good => text.green().to_string(),
+        TextStyle::Warning => text.yellow().to_string(),
+        TextStyle::Bad => text.red().to_string(),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn note(text: &str) {
 /// Says on stderr why a command failed. Our own errors name their cause and a hint in their text; what stands below
 /// a context that was added in this crate has to be said too.
 pub(crate) fn error(error: &anyhow::Error) {
-    let text = format!("{} {}", styled("error:", Style::Bad), message(error));
+    let text = format!("{} {}", styled("error:", TextStyle::Bad), message(error));
     ignore_broken_pipe(writeln!(anstream::stderr().lock(), "{text}"));
 }
 

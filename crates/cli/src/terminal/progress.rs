@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use menace_analysis::scan::Progress;
+use menace_analysis::scan::ScanObserver;
 
 use super::{count, note};
 
@@ -26,7 +26,7 @@ impl ScanProgress {
     }
 }
 
-impl Progress for ScanProgress {
+impl ScanObserver for ScanProgress {
     fn found(&self, files: usize) {
         if !std::io::stderr().is_terminal() {
             return note(&format!("reading {}: {}", self.title, count(files, "file")));
@@ -45,9 +45,9 @@ impl Progress for ScanProgress {
 }
 
 /// What is being done now, where there is no telling how much is left: a line that changes on a terminal, nothing elsewhere.
-pub(crate) struct Stage(ProgressBar);
+pub(crate) struct StageSpinner(ProgressBar);
 
-impl Stage {
+impl StageSpinner {
     pub(crate) fn new() -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
@@ -57,12 +57,12 @@ impl Stage {
         Self(bar)
     }
 
-    pub(crate) fn say(&self, what: &str) {
+    pub(crate) fn show_message(&self, what: &str) {
         self.0.set_message(what.to_owned());
     }
 }
 
-impl Drop for Stage {
+impl Drop for StageSpinner {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

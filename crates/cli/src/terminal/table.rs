@@ -2,11 +2,11 @@
 
 use comfy_table::{Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, Width, presets};
 
-use super::Style;
+use super::TextStyle;
 
 /// Which side of a column its cells stand on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Align {
+pub(crate) enum ColumnAlignment {
     /// Words.
     Left,
     /// Numbers.
@@ -14,57 +14,59 @@ pub(crate) enum Align {
 }
 
 /// A text in a table, with or without a style.
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
-    style: Option<Style>,
+    style: Option<TextStyle>,
 }
 
-impl Cell {
-    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
+impl TableCell {
+    pub(crate) fn styled(text: impl Into<String>, style: TextStyle) -> Self {
         Self { text: text.into(), style: Some(style) }
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
         Self { text: text.into(), style: None }
     }
 }
 
-impl From<Cell> for comfy_table::Cell {
-    fn from(cell: Cell) -> Self {
+impl From<TableCell> for comfy_table::Cell {
+    fn from(cell: TableCell) -> Self {
         let plain = Self::new(cell.text);
         match cell.style {
             None => plain,
-            Some(Style::Bold) => plain.add_attribute(Attribute::Bold),
-            Some(Style::Dim) => plain.add_attribute(Attribute::Dim),
-            Some(Style::Good) => plain.fg(Color::Green),
-            Some(Style::Warning) => plain.fg(Color::Yellow),
-            Some(Style::Bad) => plain.fg(Color::Red),
+            Some(TextStyle::Bold) => plain.add_attribute(Attribute::Bold),
+            Some(TextStyle::Dim) => plain.add_attribute(Attribute::Dim),
+            Some(TextStyle::Good) => plain.fg(Color::Green),
+            Some(TextStyle::Warning) => plain.fg(Color::Yellow),
+            Some(TextStyle::Bad) => plain.fg(Color::Red),
         }
     }
 }
 
 /// A table with a dim header.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     inner: comfy_table::Table,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these columns; one whose titles are all empty has no header.
-    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+    pub(crate) fn new(columns: &[(&str, ColumnAlignment)]) -> Self {
         let mut inner = comfy_table::Table::new();
         inner.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         // comfy-table knows a column only once a row has it; `text` drops the line if it is empty.
         inner.set_header(
-            columns.iter().map(|(title, _)| comfy_table::Cell::from(Cell::styled(*title, Style::Dim))),
+            columns
+                .iter()
+                .map(|(title, _)| comfy_table::Cell::from(TableCell::styled(*title, TextStyle::Dim))),
         );
         for (index, (_, align)) in columns.iter().enumerate() {
             let Some(column) = inner.column_mut(index) else { continue };
             column.set_padding((if index == 0 { 2 } else { 0 }, 2));
             column.set_cell_alignment(match align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
+                ColumnAlignment::Left => CellAlignment::Left,
+                ColumnAlignment::Right => CellAlignment::Right,
             });
             if index + 1 < columns.len() {
                 column.set_constraint(ColumnConstraint::UpperBoundary(Width::Percentage(45)));
@@ -73,7 +75,7 @@ impl Table {
         Self { inner }
     }
 
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = TableCell>) {
         self.inner.add_row(cells.into_iter().map(comfy_table::Cell::from).collect::<Vec<_>>());
     }
 

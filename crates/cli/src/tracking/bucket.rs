@@ -3,24 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use menace_model::settings::MicropilotMode;
-use menace_tracker::roi::{Borderline, BorderlineRules, Placed};
+use menace_tracker::roi::{BorderlineCandidates, BorderlineRules, PilotStatus};
 use serde::{Deserialize, Serialize};
 
 use super::files::append_line;
 use crate::configuration::Configuration;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct BorderlineBucketLine {
     workflow: String,
     raroi: f64,
     confidence: f64,
-    status: Placed,
+    status: PilotStatus,
     at_ms: i64,
 }
 
 /// What is known about candidates: the lines in their order. A line that cannot be read is said, and passed over.
-fn read(path: &Path) -> Borderline {
-    let mut bucket = Borderline::default();
+fn read(path: &Path) -> BorderlineCandidates {
+    let mut bucket = BorderlineCandidates::default();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
@@ -31,11 +31,11 @@ fn read(path: &Path) -> Borderline {
         }
     };
     for (number, line) in text.lines().enumerate() {
-        match serde_json::from_str::<Line>(line) {
+        match serde_json::from_str::<BorderlineBucketLine>(line) {
             Ok(line) => {
                 // What was said stands, whatever the rules are now.
                 let never = BorderlineRules { raroi: f64::INFINITY, confidence: 1.0 };
-                bucket.consider(&line.workflow, line.raroi, line.confidence, &never);
+                bucket.add_if_borderline(&line.workflow, line.raroi, line.confidence, &never);
                 if let Some(pilot) = bucket.0.get_mut(&line.workflow) {
                     pilot.status = line.status;
                 }
@@ -51,7 +51,7 @@ pub(crate) fn considered(
     configuration: &Configuration,
     modules: impl Iterator<Item = (String, f64, Option<f64>)>,
     at_ms: i64,
-) -> anyhow::Result<Vec<(String, Placed)>> {
+) -> anyhow::Result<Vec<(String, PilotStatus)>> {
     let settings = &configuration.settings().roi;
     if settings.micropilot_mode == MicropilotMode::Off {
         return Ok(Vec::new());
@@ -62,9 +62,12 @@ pub(crate) fn considered(
     for (name, raroi, confidence) in modules {
         // Before the first forecast nothing is known about how sure anything is.
         let Some(confidence) = confidence else { continue };
-        if bucket.consider(&name, raroi, confidence, &rules) {
-            let status = Placed::Candidate;
-            append_line(&path, &Line { workflow: name.clone(), raroi, confidence, status, at_ms })?;
+        if bucket.add_if_borderline(&name, raroi, confidence, &rules) {
+            let status = PilotStatus::Candidate;
+            append_line(
+                &path,
+                &BorderlineBucketLine { workflow: name.clone(), raroi, confidence, status, at_ms },
+            )?;
             placed.push((name, status));
         }
     }
@@ -72,16 +75,19 @@ pub(crate) fn considered(
 }
 
 /// What a small run of its own says about a candidate.
-pub(crate) fn decided(
+pub(crate) fn micropilot_decision(
     configuration: &Configuration,
     name: &str,
     raroi: f64,
     confidence: f64,
     at_ms: i64,
-) -> anyhow::Result<Placed> {
+) -> anyhow::Result<PilotStatus> {
     let (path, rules) = place(configuration);
     let status = read(&path).decide(name, raroi, confidence, &rules);
-    append_line(&path, &Line { workflow: name.to_owned(), raroi, confidence, status, at_ms })?;
+    append_line(
+        &path,
+        &BorderlineBucketLine { workflow: name.to_owned(), raroi, confidence, status, at_ms },
+    )?;
     Ok(status)
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::Context;
 use menace_analysis::write_atomically;
 use menace_tracker::convergence::{
-    Diminishing, EntropyRules, Plateau, adaptive_threshold, diminishing, entropy_plateau, reliability,
-    scaled_tolerance,
+    EntropyPlateau, EntropyPlateauRules, GainTrend, adaptive_threshold, diminishing, entropy_plateau,
+    reliability, scaled_tolerance,
 };
-use menace_tracker::history::{History, Tracked};
+use menace_tracker::history::{HistorySeries, RoiHistory};
 use menace_tracker::statistics::one_sample;
 
 use crate::configuration::Configuration;
@@ -18,14 +18,14 @@ const WEIGHT: f64 = 0.3;
 
 /// What counts as little, as a run logs it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Thresholds {
+pub(crate) struct CycleThresholds {
     pub(crate) roi: f64,
     pub(crate) synergy: f64,
 }
 
-impl Thresholds {
+impl CycleThresholds {
     /// Those of the settings; without them they follow the history.
-    pub(crate) fn of(configuration: &Configuration, history: &History) -> Self {
+    pub(crate) fn of(configuration: &Configuration, history: &RoiHistory) -> Self {
         let settings = configuration.settings();
         let (expected, came): (Vec<f64>, Vec<f64>) =
             history.forecasts("roi").iter().map(|(expected, came)| (expected.value, *came)).unzip();
@@ -47,21 +47,21 @@ impl Thresholds {
 /// Why a module is complete; nothing if it is not.
 pub(crate) fn reason(
     configuration: &Configuration,
-    module: &Tracked,
-    thresholds: Thresholds,
+    module: &HistorySeries,
+    thresholds: CycleThresholds,
 ) -> Option<String> {
     let settings = configuration.settings();
     let consecutive = settings.roi.roi_cycles as usize;
     // The first change is from nothing.
     let deltas = module.deltas.get(1..).unwrap_or_default();
     let found = diminishing(deltas, consecutive, thresholds.roi, thresholds.roi.max(f64::EPSILON));
-    if let Diminishing::Diminishing { mean, deviation } = found
+    if let GainTrend::Diminishing { mean, deviation } = found
         && !is_certain(&deltas[deltas.len() - consecutive..], settings.roi.roi_confidence.get())
     {
         return Some(format!("changes of {mean:+.4} ± {deviation:.4} in {consecutive} cycles"));
     }
     let entropy = &settings.entropy;
-    let rules = EntropyRules {
+    let rules = EntropyPlateauRules {
         ceiling: entropy.entropy_threshold.unwrap_or(thresholds.roi),
         plateau: entropy.entropy_plateau_threshold,
         consecutive: entropy.entropy_plateau_consecutive as usize,
@@ -71,8 +71,8 @@ pub(crate) fn reason(
     // Code that did not change says nothing about what changes would bring.
     let has_changed = samples.iter().any(|(_, entropy)| *entropy != 0.0);
     match entropy_plateau(&samples, &rules).filter(|_| has_changed)? {
-        Plateau::Ceiling(ratio) => Some(format!("{ratio:.3} ROI for each bit of entropy")),
-        Plateau::Flat(largest) => Some(format!("entropy within {largest:.4} bits")),
+        EntropyPlateau::Ceiling(ratio) => Some(format!("{ratio:.3} ROI for each bit of entropy")),
+        EntropyPlateau::Flat(largest) => Some(format!("entropy within {largest:.4} bits")),
     }
 }
 
@@ -85,7 +85,7 @@ fn is_certain(deltas: &[f64], confidence: f64) -> bool {
 }
 
 /// Writes which modules are complete, one file for each, so that later cycles can skip them.
-pub(crate) fn write_flags(directory: &Path, history: &History) -> anyhow::Result<()> {
+pub(crate) fn write_flags(directory: &Path, history: &RoiHistory) -> anyhow::Result<()> {
     let path = directory.join("complete.flags");
     if history.complete.is_empty() {
         return match std::fs::remove_file(&path) {

@@ -6,29 +6,29 @@ use std::path::Path;
 use menace_model::inventory::Inventory;
 use menace_runner::RunReport;
 use menace_store::Store;
-use menace_tracker::forecast::Model;
-use menace_tracker::history::History;
-use menace_tracker::measure::{CellKind, Economy, ObservedCell};
-use menace_tracker::{Prices, convergence};
+use menace_tracker::forecast::ForecastModel;
+use menace_tracker::history::RoiHistory;
+use menace_tracker::measure::{CallEconomics, CellKind, ObservedCell};
+use menace_tracker::{ResourcePrices, convergence};
 
-use super::completion::{Thresholds, reason, write_flags};
+use super::completion::{CycleThresholds, reason, write_flags};
 use super::energy::EnergyMeter;
-use super::files::{append_line, peek, with_history};
+use super::files::{append_line, read_history_or_empty, with_history};
 use super::forecasts::ForecastReport;
 use super::observed::observed;
-use super::plugins::{Extra, MetricsFile};
+use super::plugins::{ExtraMetrics, MetricsFile};
 use super::report::{CycleReport, records};
-use super::resources::{beside, with_this_run};
-use super::rules::Rules;
-use super::seen::Seen;
-use crate::calling::{Calling, now_ms};
+use super::resources::{last_values, record_resources};
+use super::rules::RoiScoringRules;
+use super::seen::CycleObservation;
+use crate::calling::{RepositoryExecutor, now_ms};
 use crate::configuration::Configuration;
 
 /// What cycles of a repository have in common.
-pub(crate) struct Tracker<'a> {
+pub(crate) struct CycleTracker<'a> {
     pub(crate) configuration: &'a Configuration,
     pub(crate) inventory: &'a Inventory,
-    pub(crate) rules: Rules,
+    pub(crate) rules: RoiScoringRules,
     /// Metrics from files and plugins.
     pub(crate) metrics_file: &'a MetricsFile,
     /// Where forecasts are logged.
@@ -43,39 +43,39 @@ pub(crate) struct Tracker<'a> {
     pub(crate) failing_suites: Option<BTreeSet<String>>,
 }
 
-impl Tracker<'_> {
+impl CycleTracker<'_> {
     /// Adds a run to the history.
     pub(crate) async fn cycle(
         &self,
         report: &RunReport,
         meter: &EnergyMeter,
-        calling: &Calling,
+        calling: &RepositoryExecutor,
     ) -> anyhow::Result<CycleReport> {
         let observed: Vec<ObservedCell> = report.cells.iter().map(observed).collect();
         let cpu_seconds: f64 = observed.iter().filter_map(|cell| cell.cpu_seconds).sum();
         let settings = self.configuration.settings();
         let (watts, energy_source) = meter.watts(cpu_seconds, settings.metrics.watts_per_core.get());
-        let prices = Prices {
+        let prices = ResourcePrices {
             value_per_call: settings.roi.value_per_call,
             per_cpu_second: settings.roi.price_per_cpu_second,
             per_gb_second: settings.roi.price_per_gb_second,
         };
-        let economy = Economy { prices, watts };
+        let economy = CallEconomics { prices, watts };
         let directory = self.configuration.data_directory();
         let run = report.run.as_ref().map_or_else(String::new, ToString::to_string);
         // Plugins are asked with what was known before, and without holding the history for so long.
         let extra = {
-            let history = peek(&directory, &self.inventory.root);
-            let seen = Seen::new(self, report, &observed, &economy, &history);
+            let history = read_history_or_empty(&directory, &self.inventory.root);
+            let seen = CycleObservation::new(self, report, &observed, &economy, &history);
             let before = history.roi_levels.last().copied().unwrap_or(0.0);
-            let roi = seen.cycle(String::new(), &Extra::default()).0.roi.unwrap_or(before);
+            let roi = seen.cycle(String::new(), &ExtraMetrics::default()).0.roi.unwrap_or(before);
             self.metrics_file.collect(calling, report, &history, (before, roi)).await?
         };
         let database = settings.roi.resource_db.as_deref().filter(|_| !self.is_partial);
-        let resources = with_this_run(database, report, cpu_seconds).await?;
-        let add = |history: &mut History| {
+        let resources = record_resources(database, report, cpu_seconds).await?;
+        let add = |history: &mut RoiHistory| {
             remember_best(history, &observed);
-            let seen = Seen::new(self, report, &observed, &economy, history);
+            let seen = CycleObservation::new(self, report, &observed, &economy, history);
             let (cycle, mut found) = seen.cycle(run, &extra);
             found.energy_source = energy_source;
             found.problems = history.update(cycle);
@@ -83,7 +83,7 @@ impl Tracker<'_> {
             Ok(found)
         };
         if self.is_partial {
-            return add(&mut peek(&directory, &self.inventory.root));
+            return add(&mut read_history_or_empty(&directory, &self.inventory.root));
         }
         let found = with_history(&directory, &self.inventory.root, |history| {
             let found = add(history)?;
@@ -100,13 +100,13 @@ impl Tracker<'_> {
     /// What the history says now that this cycle is in it.
     fn conclude(
         &self,
-        history: &mut History,
+        history: &mut RoiHistory,
         resources: &[Vec<f64>],
         found: &mut CycleReport,
     ) -> anyhow::Result<()> {
         found.cycle = history.cycles.len();
         found.delta = (history.roi_levels.len() > 1).then(|| history.roi_history.last().copied()).flatten();
-        let thresholds = Thresholds::of(self.configuration, history);
+        let thresholds = CycleThresholds::of(self.configuration, history);
         (found.roi_threshold, found.synergy_threshold) = (thresholds.roi, thresholds.synergy);
         let mut complete = BTreeMap::new();
         for row in &mut found.modules {
@@ -123,10 +123,10 @@ impl Tracker<'_> {
         history.complete = complete;
         found.forecast = next_of(history, resources).filter(|_| !self.is_partial);
         let names: Vec<String> = history.metrics_history.keys().cloned().collect();
-        let model = |name: &String| Some((name.clone(), history.next(name, &[])?.model));
-        let made: Vec<(String, Model)> = names.iter().filter_map(model).collect();
-        history.remember(made.iter().map(|(name, model)| (name.as_str(), *model)));
-        history.remember(found.forecast.iter().map(|report| ("roi", report.forecast.model)));
+        let model = |name: &String| Some((name.clone(), history.forecast_next(name, &[])?.model));
+        let made: Vec<(String, ForecastModel)> = names.iter().filter_map(model).collect();
+        history.store_models(made.iter().map(|(name, model)| (name.as_str(), *model)));
+        history.store_models(found.forecast.iter().map(|report| ("roi", report.forecast.model)));
         if self.is_partial {
             return Ok(());
         }
@@ -170,15 +170,15 @@ impl Tracker<'_> {
 }
 
 /// The forecast of the ROI, with what cycles took beside it; nothing if there is nothing to say.
-fn next_of(history: &History, resources: &[Vec<f64>]) -> Option<ForecastReport> {
+fn next_of(history: &RoiHistory, resources: &[Vec<f64>]) -> Option<ForecastReport> {
     let series = history.series("roi");
-    let columns = beside(resources, series.len());
-    let made = history.made("roi");
-    Some(ForecastReport::new("roi", series.len(), history.next("roi", &columns)?, made))
+    let columns = last_values(resources, series.len());
+    let made = history.forecast_accuracy("roi");
+    Some(ForecastReport::new("roi", series.len(), history.forecast_next("roi", &columns)?, made))
 }
 
 /// The least CPU time of each section that was ever seen.
-fn remember_best(history: &mut History, observed: &[ObservedCell]) {
+fn remember_best(history: &mut RoiHistory, observed: &[ObservedCell]) {
     let ordinary = observed.iter().filter(|cell| cell.kind == CellKind::Ordinary);
     for (section, now) in ordinary.filter_map(|cell| Some((&cell.section, cell.cpu_ms_of_ok?))) {
         let best = history.best_cpu_ms.entry(section.clone()).or_insert(now);
@@ -187,11 +187,14 @@ fn remember_best(history: &mut History, observed: &[ObservedCell]) {
 }
 
 /// Whether synergy of a history has come to rest.
-pub(crate) fn synergy_rests(configuration: &Configuration, history: &History) -> convergence::SynergyVerdict {
+pub(crate) fn synergy_rests(
+    configuration: &Configuration,
+    history: &RoiHistory,
+) -> convergence::SynergyConvergence {
     let settings = &configuration.settings().synergy;
-    let thresholds = Thresholds::of(configuration, history);
+    let thresholds = CycleThresholds::of(configuration, history);
     let cycles = settings.synergy_cycles.unwrap_or(3) as usize;
-    let rules = convergence::SynergyRules {
+    let rules = convergence::SynergyConvergenceRules {
         threshold: thresholds.synergy,
         window: settings.synergy_ma_window.unwrap_or(cycles),
         confidence: settings.synergy_confidence.get(),

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_tracker::history::{History, read};
+use menace_tracker::history::{RoiHistory, read};
 use serde::Serialize;
 
 use crate::commands::UsageError;
 
 /// Reads a history. A directory is one that has a `roi_history.json`, itself or in its `sandbox_data`.
-pub(crate) fn load_history(path: &Path) -> anyhow::Result<History> {
+pub(crate) fn load_history(path: &Path) -> anyhow::Result<RoiHistory> {
     let file = in_directory(path);
     let text = std::fs::read_to_string(&file).map_err(|error| wrong(&file, &error.to_string()))?;
     read(&text).map_err(|error| wrong(&file, &error.to_string()).into())
@@ -31,9 +31,10 @@ fn in_directory(path: &Path) -> PathBuf {
 }
 
 /// The history of a directory as it is; an empty one if there is none of this repository that can be read.
-pub(crate) fn peek(directory: &Path, repository: &str) -> History {
+pub(crate) fn read_history_or_empty(directory: &Path, repository: &str) -> RoiHistory {
     let text = std::fs::read_to_string(directory.join("roi_history.json")).unwrap_or_default();
-    let is_ours = |history: &History| history.repository.as_deref().is_none_or(|known| known == repository);
+    let is_ours =
+        |history: &RoiHistory| history.repository.as_deref().is_none_or(|known| known == repository);
     // Whoever changes it says what is wrong with it.
     read(&text).ok().filter(is_ours).unwrap_or_default()
 }
@@ -42,23 +43,23 @@ pub(crate) fn peek(directory: &Path, repository: &str) -> History {
 pub(crate) fn with_history<T>(
     directory: &Path,
     repository: &str,
-    change: impl FnOnce(&mut History) -> anyhow::Result<T>,
+    change: impl FnOnce(&mut RoiHistory) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let path = directory.join("roi_history.json");
     let _lock = lock(&path)?;
     let mut history = match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => History::default(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => RoiHistory::default(),
         Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
         Ok(text) => match read(&text) {
             Ok(history) if history.repository.as_deref().is_none_or(|known| known == repository) => history,
             Ok(history) => {
                 let other = history.repository.unwrap_or_default();
                 put_aside(&path, &format!("is about {other}"))?;
-                History::default()
+                RoiHistory::default()
             }
             Err(error) => {
                 put_aside(&path, &format!("cannot be used: {error}"))?;
-                History::default()
+                RoiHistory::default()
             }
         },
     };

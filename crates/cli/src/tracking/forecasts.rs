@@ -1,6 +1,6 @@
 //! Forecasts as people and programs read them.
 
-use menace_tracker::forecast::{Forecast, ForecastError, Past, Question, forecast};
+use menace_tracker::forecast::{Forecast, ForecastAccuracy, ForecastError, ForecastRequest, forecast};
 use serde::Serialize;
 
 /// A forecast.
@@ -23,21 +23,21 @@ pub(crate) struct ForecastReport {
     /// The share of intervals at the last places that held what came.
     pub(crate) coverage: Option<f64>,
     /// The same of forecasts that were really made, cycle by cycle.
-    pub(crate) made: Past,
+    pub(crate) made: ForecastAccuracy,
 }
 
 /// Forecasts a series.
 pub(crate) fn forecast_of(
     metric: &str,
-    question: &Question,
-    made: Past,
+    question: &ForecastRequest,
+    made: ForecastAccuracy,
 ) -> Result<ForecastReport, ForecastError> {
     Ok(ForecastReport::new(metric, question.series.len(), forecast(question)?, made))
 }
 
 impl ForecastReport {
     /// Of a forecast that was made from so many values.
-    pub(crate) fn new(metric: &str, values: usize, forecast: Forecast, made: Past) -> Self {
+    pub(crate) fn new(metric: &str, values: usize, forecast: Forecast, made: ForecastAccuracy) -> Self {
         Self {
             metric: metric.to_owned(),
             values,
@@ -51,7 +51,7 @@ impl ForecastReport {
     }
 
     /// In one line, such as `0.62 (90 % interval 0.58 … 0.66), model ETS(A,N,N), MAE 0.02, beats last value by 31 %`.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn summary_line(&self) -> String {
         let Some(next) = self.forecast.steps.first() else { return "nothing".to_owned() };
         let interval = next.interval.map_or_else(
             || " (no interval: there is too little to know)".to_owned(),

@@ -13,12 +13,12 @@ mod resources;
 mod rules;
 mod seen;
 
-pub(crate) use bucket::decided;
-pub(crate) use completion::Thresholds;
-pub(crate) use cycle::{Tracker, synergy_rests};
+pub(crate) use bucket::micropilot_decision;
+pub(crate) use completion::CycleThresholds;
+pub(crate) use cycle::{CycleTracker, synergy_rests};
 pub(crate) use energy::EnergyMeter;
-pub(crate) use files::{append_line, load_history, lock, peek, with_history};
+pub(crate) use files::{append_line, load_history, lock, read_history_or_empty, with_history};
 pub(crate) use forecasts::forecast_of;
 pub(crate) use plugins::MetricsFile;
-pub(crate) use report::{CycleReport, ModuleRow};
-pub(crate) use rules::Rules;
+pub(crate) use report::{CycleModuleRow, CycleReport};
+pub(crate) use rules::RoiScoringRules;

@@ -1,11 +1,11 @@
 //! Reports and inventories as the tracker reads them.
 
-use menace_model::inventory::Module;
-use menace_runner::{Cell, Strategy};
-use menace_tracker::measure::{CellKind, Code, ObservedCell, ObservedRecovery};
+use menace_model::inventory::PythonModule;
+use menace_runner::{InputStrategy, SectionCell};
+use menace_tracker::measure::{CellKind, ObservedCell, ObservedRecovery, StaticCodeMetrics};
 
-pub(super) fn code_of(module: &Module) -> Code {
-    Code {
+pub(super) fn code_of(module: &PythonModule) -> StaticCodeMetrics {
+    StaticCodeMetrics {
         maintainability: module.maintainability.map(|index| index / 100.0),
         code_quality: module.code_quality,
         security_score: module.security_score,
@@ -15,12 +15,12 @@ pub(super) fn code_of(module: &Module) -> Code {
 }
 
 /// The code of a repository: the mean of its modules.
-pub(super) fn mean_code(modules: &[Module]) -> Code {
-    let mean = |value: fn(&Code) -> Option<f64>| {
+pub(super) fn mean_code(modules: &[PythonModule]) -> StaticCodeMetrics {
+    let mean = |value: fn(&StaticCodeMetrics) -> Option<f64>| {
         let values: Vec<f64> = modules.iter().filter_map(|module| value(&code_of(module))).collect();
         menace_tracker::statistics::mean(&values)
     };
-    Code {
+    StaticCodeMetrics {
         maintainability: mean(|code| code.maintainability),
         code_quality: mean(|code| code.code_quality),
         security_score: mean(|code| code.security_score),
@@ -29,13 +29,13 @@ pub(super) fn mean_code(modules: &[Module]) -> Code {
     }
 }
 
-pub(super) fn observed(cell: &Cell) -> ObservedCell {
+pub(super) fn observed(cell: &SectionCell) -> ObservedCell {
     let count = |kind: &str| cell.kinds.get(kind).copied().unwrap_or(0);
     let usage = &cell.usage;
     let kind = match usage.strategy {
         _ if usage.is_ordinary => CellKind::Ordinary,
-        Some(Strategy::Hostile) => CellKind::Hostile,
-        Some(Strategy::Misuse) => CellKind::Misuse,
+        Some(InputStrategy::Hostile) => CellKind::Hostile,
+        Some(InputStrategy::Misuse) => CellKind::Misuse,
         _ => CellKind::Fault,
     };
     let scenario = match &cell.severity {

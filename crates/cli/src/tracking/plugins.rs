@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_runner::RunReport;
-use menace_tracker::history::History;
+use menace_tracker::history::RoiHistory;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::calling::{Calling, ask_plugin, python_files};
+use crate::calling::{RepositoryExecutor, ask_plugin, python_files};
 use crate::commands::UsageError;
 use crate::configuration::Configuration;
 
@@ -27,7 +27,7 @@ pub(crate) struct MetricsFile {
 
 /// More metrics of a cycle, and what plugins predict of the next.
 #[derive(Debug, Default)]
-pub(crate) struct Extra {
+pub(crate) struct ExtraMetrics {
     pub(crate) metrics: BTreeMap<String, f64>,
     pub(crate) predictions: BTreeMap<String, f64>,
 }
@@ -57,12 +57,12 @@ impl MetricsFile {
     /// Asks all plugins.
     pub(crate) async fn collect(
         &self,
-        calling: &Calling,
+        calling: &RepositoryExecutor,
         report: &RunReport,
-        history: &History,
+        history: &RoiHistory,
         (before, roi): (f64, f64),
-    ) -> anyhow::Result<Extra> {
-        let mut extra = Extra { metrics: self.extra_metrics.clone(), ..Extra::default() };
+    ) -> anyhow::Result<ExtraMetrics> {
+        let mut extra = ExtraMetrics { metrics: self.extra_metrics.clone(), ..ExtraMetrics::default() };
         for path in self.plugins() {
             let request = request(&path, report, history, (before, roi));
             let asked = match request {
@@ -95,7 +95,7 @@ impl MetricsFile {
 fn request(
     path: &Path,
     report: &RunReport,
-    history: &History,
+    history: &RoiHistory,
     (before, roi): (f64, f64),
 ) -> std::io::Result<Value> {
     let source = std::fs::read_to_string(path)?;
@@ -105,7 +105,7 @@ fn request(
     let forecasts: BTreeMap<&String, f64> = series
         .iter()
         .filter_map(|(name, values)| {
-            let question = menace_tracker::forecast::Question::next(values);
+            let question = menace_tracker::forecast::ForecastRequest::next(values);
             let forecast = menace_tracker::forecast::forecast(&question).ok()?;
             Some((*name, forecast.steps.first()?.value))
         })
@@ -119,9 +119,12 @@ fn request(
     }))
 }
 
-type Answer = (BTreeMap<String, f64>, BTreeMap<String, f64>);
+type MetricsPluginAnswer = (BTreeMap<String, f64>, BTreeMap<String, f64>);
 
-async fn ask(calling: &Calling, request: Value) -> anyhow::Result<Result<Answer, String>> {
+async fn ask(
+    calling: &RepositoryExecutor,
+    request: Value,
+) -> anyhow::Result<Result<MetricsPluginAnswer, String>> {
     let read = |answer: &Value, name: &str| {
         serde_json::from_value(answer[name].clone()).map_err(|error| error.to_string())
     };

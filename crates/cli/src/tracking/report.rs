@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use menace_runner::RunReport;
 use menace_store::MetricRecord;
-use menace_tracker::roi::{Placed, Raroi};
+use menace_tracker::roi::{PilotStatus, RiskAdjustedRoi};
 use menace_tracker::workflows::Discrepancy;
 use serde::Serialize;
 
@@ -27,9 +27,9 @@ pub(crate) struct CycleReport {
     /// How energy was measured.
     pub(crate) energy_source: &'static str,
     /// Modules, the most worth first.
-    pub(crate) modules: Vec<ModuleRow>,
+    pub(crate) modules: Vec<CycleModuleRow>,
     /// Scenarios.
-    pub(crate) scenarios: Vec<ScenarioRow>,
+    pub(crate) scenarios: Vec<CycleScenarioRow>,
     /// What comes next.
     pub(crate) forecast: Option<ForecastReport>,
     /// What does not fit together.
@@ -45,27 +45,27 @@ pub(crate) struct CycleReport {
 
 /// A module.
 #[derive(Debug, Serialize)]
-pub(crate) struct ModuleRow {
+pub(crate) struct CycleModuleRow {
     pub(crate) module: String,
     #[serde(flatten)]
-    pub(crate) raroi: Raroi,
+    pub(crate) raroi: RiskAdjustedRoi,
     pub(crate) delta: Option<f64>,
     pub(crate) confidence: Option<f64>,
     pub(crate) needs_review: bool,
     pub(crate) vetoes: Vec<String>,
     pub(crate) missing: Vec<&'static str>,
     /// The metric that costs most, and what to do about it.
-    pub(crate) weakest: Option<Weakest>,
+    pub(crate) weakest: Option<WeakestMetric>,
     pub(crate) scenarios: BTreeMap<String, f64>,
     pub(crate) metrics: BTreeMap<&'static str, f64>,
     pub(crate) unavailable: BTreeMap<&'static str, &'static str>,
-    pub(crate) borderline: Option<Placed>,
+    pub(crate) borderline: Option<PilotStatus>,
     pub(crate) complete: Option<String>,
 }
 
 /// The metric that costs most.
 #[derive(Debug, Serialize)]
-pub(crate) struct Weakest {
+pub(crate) struct WeakestMetric {
     pub(crate) metric: &'static str,
     pub(crate) value: f64,
     pub(crate) hint: String,
@@ -73,7 +73,7 @@ pub(crate) struct Weakest {
 
 /// A scenario.
 #[derive(Debug, Serialize)]
-pub(crate) struct ScenarioRow {
+pub(crate) struct CycleScenarioRow {
     pub(crate) scenario: String,
     pub(crate) roi: f64,
     pub(crate) delta: Option<f64>,

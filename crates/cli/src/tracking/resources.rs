@@ -11,7 +11,7 @@ use crate::calling::now_ms;
 const NAMES: [&str; 3] = ["cpu_seconds", "seconds", "calls"];
 
 /// Adds what a run took, and gives what all took, each as a column.
-pub(super) async fn with_this_run(
+pub(super) async fn record_resources(
     path: Option<&Path>,
     report: &RunReport,
     cpu_seconds: f64,
@@ -45,7 +45,7 @@ pub(super) async fn with_this_run(
 }
 
 /// The last values of each column, as many as a series has; nothing if a column has not as many.
-pub(super) fn beside(columns: &[Vec<f64>], length: usize) -> Vec<Vec<f64>> {
+pub(super) fn last_values(columns: &[Vec<f64>], length: usize) -> Vec<Vec<f64>> {
     let last = |column: &Vec<f64>| Some(column[column.len().checked_sub(length)?..].to_vec());
     columns.iter().filter_map(last).collect()
 }
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn only_columns_that_reach_as_far_back_are_beside_a_series() {
         let columns = [vec![1.0, 2.0, 3.0], vec![1.0]];
-        assert_eq!(beside(&columns, 2), [vec![2.0, 3.0]]);
-        assert!(beside(&columns, 4).is_empty());
+        assert_eq!(last_values(&columns, 2), [vec![2.0, 3.0]]);
+        assert!(last_values(&columns, 4).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use menace_tracker::roi::{Profile, Severities};
+use menace_tracker::roi::{ImpactSeverities, RoiProfile};
 use serde::de::DeserializeOwned;
 
 use crate::commands::UsageError;
@@ -10,29 +10,29 @@ use crate::configuration::Configuration;
 
 /// What counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
-    pub(crate) profile: Profile,
-    pub(crate) severities: Severities,
+pub(crate) struct RoiScoringRules {
+    pub(crate) profile: RoiProfile,
+    pub(crate) severities: ImpactSeverities,
 }
 
-impl Rules {
+impl RoiScoringRules {
     /// Those of the settings. A file that is named and not there is an error; the default one need not be there.
     pub(crate) fn read(configuration: &Configuration, root: &Path) -> anyhow::Result<Self> {
         let roi = &configuration.settings().roi;
         let profile = match &roi.roi_profile {
-            Some(path) => read_yaml::<Profile>(path)?,
-            None => Profile::default(),
+            Some(path) => read_yaml::<RoiProfile>(path)?,
+            None => RoiProfile::default(),
         };
         let of_profile = roi.roi_profile.clone().unwrap_or_default();
         profile
             .check()
             .map_err(|error| UsageError::Rules { path: of_profile, problem: error.to_string() })?;
-        let mut severities = Severities::default();
+        let mut severities = ImpactSeverities::default();
         let path = &roi.impact_severity_config;
         let is_default = path == Path::new("config/impact_severity.yaml");
         let found = if is_default { root.join(path) } else { path.clone() };
         if !is_default || found.is_file() {
-            severities.0.extend(read_yaml::<Severities>(&found)?.0);
+            severities.0.extend(read_yaml::<ImpactSeverities>(&found)?.0);
         }
         let is_none = |severity: &f64| !(0.0..=1.0).contains(severity);
         if let Some((name, severity)) = severities.0.iter().find(|(_, severity)| is_none(severity)) {

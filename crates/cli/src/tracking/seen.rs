@@ -3,44 +3,51 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use menace_model::inventory::Module;
+use menace_model::inventory::PythonModule;
 use menace_runner::RunReport;
-use menace_tracker::forecast::{Expected, Question};
-use menace_tracker::history::{Cycle, History, Measured};
-use menace_tracker::measure::{CellKind, Code, Economy, Measurement, ObservedCell, failures_of_100, measure};
-use menace_tracker::roi::{Raroi, Risks, confidence, rank};
-use menace_tracker::workflows::{Discrepancy, Known, discrepancies};
+use menace_tracker::forecast::{ForecastRequest, ForecastValue};
+use menace_tracker::history::{CycleMeasurements, HistorySample, RoiHistory};
+use menace_tracker::measure::{
+    CallEconomics, CellKind, MeasuredMetrics, ObservedCell, StaticCodeMetrics, failures_of_100, measure,
+};
+use menace_tracker::roi::{ModuleRisks, RiskAdjustedRoi, confidence, rank};
+use menace_tracker::workflows::{ComparedRecords, Discrepancy, discrepancies};
 
-use super::cycle::Tracker;
+use super::cycle::CycleTracker;
 use super::observed::{code_of, mean_code};
-use super::plugins::Extra;
-use super::report::{CycleReport, ModuleRow, ScenarioRow, Weakest};
+use super::plugins::ExtraMetrics;
+use super::report::{CycleModuleRow, CycleReport, CycleScenarioRow, WeakestMetric};
 use crate::calling::now_ms;
 
 /// What a run saw, beside the history.
-pub(super) struct Seen<'a> {
-    pub(super) tracker: &'a Tracker<'a>,
+pub(super) struct CycleObservation<'a> {
+    pub(super) tracker: &'a CycleTracker<'a>,
     pub(super) observed: &'a [ObservedCell],
-    pub(super) economy: &'a Economy,
-    pub(super) history: &'a History,
+    pub(super) economy: &'a CallEconomics,
+    pub(super) history: &'a RoiHistory,
     /// The share of lines that were reached, by the path of the module.
     coverage: BTreeMap<&'a str, f64>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> CycleObservation<'a> {
     pub(super) fn new(
-        tracker: &'a Tracker<'a>,
+        tracker: &'a CycleTracker<'a>,
         report: &'a RunReport,
         observed: &'a [ObservedCell],
-        economy: &'a Economy,
-        history: &'a History,
+        economy: &'a CallEconomics,
+        history: &'a RoiHistory,
     ) -> Self {
         let coverage = report.coverage.iter().map(|module| (module.path.as_str(), module.share)).collect();
         Self { tracker, observed, economy, history, coverage }
     }
 
     /// What can be measured, with the lines that were reached.
-    fn measure(&self, cells: &[&ObservedCell], code: &Code, coverage: Option<f64>) -> Measurement {
+    fn measure(
+        &self,
+        cells: &[&ObservedCell],
+        code: &StaticCodeMetrics,
+        coverage: Option<f64>,
+    ) -> MeasuredMetrics {
         let mut measured = measure(cells, code, self.economy, &self.history.best_cpu_ms);
         match coverage {
             Some(coverage) => drop(measured.metrics.insert("coverage", coverage)),
@@ -49,10 +56,10 @@ impl<'a> Seen<'a> {
         measured
     }
 
-    pub(super) fn cycle(&self, run: String, extra: &Extra) -> (Cycle, CycleReport) {
-        let modules: Vec<(ModuleRow, Measured)> =
+    pub(super) fn cycle(&self, run: String, extra: &ExtraMetrics) -> (CycleMeasurements, CycleReport) {
+        let modules: Vec<(CycleModuleRow, HistorySample)> =
             self.tracker.inventory.modules.iter().filter_map(|module| self.module(module)).collect();
-        let (rows, measured): (Vec<ModuleRow>, Vec<Measured>) = modules.into_iter().unzip();
+        let (rows, measured): (Vec<CycleModuleRow>, Vec<HistorySample>) = modules.into_iter().unzip();
         let scenarios = self.scenarios();
         let all: Vec<&ObservedCell> = self.observed.iter().collect();
         let code = mean_code(&self.tracker.inventory.modules);
@@ -71,14 +78,18 @@ impl<'a> Seen<'a> {
         let found = self.discrepancies(&metrics);
         metrics.insert("discrepancy_count".to_owned(), found.len() as f64);
         let roi = self.tracker.rules.profile.level(|name| metrics.get(name).copied()).map(|level| level.roi);
-        let cycle = Cycle {
+        let cycle = CycleMeasurements {
             at_ms: now_ms(),
             run,
             roi,
             modules: measured,
             scenarios: scenarios
                 .iter()
-                .map(|row| Measured { name: row.scenario.clone(), roi: row.roi, ..Measured::default() })
+                .map(|row| HistorySample {
+                    name: row.scenario.clone(),
+                    roi: row.roi,
+                    ..HistorySample::default()
+                })
                 .collect(),
             metrics: metrics.clone(),
             predicted_roi: expected(self.history, "roi"),
@@ -89,7 +100,7 @@ impl<'a> Seen<'a> {
                     extra
                         .predictions
                         .iter()
-                        .map(|(name, value)| (name.clone(), Expected { value: *value, interval: None })),
+                        .map(|(name, value)| (name.clone(), ForecastValue { value: *value, interval: None })),
                 )
                 .collect(),
         };
@@ -113,7 +124,7 @@ impl<'a> Seen<'a> {
     }
 
     /// What is measured of a module; nothing if none of its sections was called.
-    fn module(&self, module: &Module) -> Option<(ModuleRow, Measured)> {
+    fn module(&self, module: &PythonModule) -> Option<(CycleModuleRow, HistorySample)> {
         let prefix = format!("{}:", module.name);
         let cells: Vec<&ObservedCell> =
             self.observed.iter().filter(|cell| cell.section.starts_with(&prefix)).collect();
@@ -125,7 +136,7 @@ impl<'a> Seen<'a> {
         let level = self.tracker.rules.profile.level(|name| measurement.get(name))?;
         let tracked = self.history.modules.get(&module.path);
         let risks = self.risks(module, &cells, &measurement);
-        let raroi = Raroi::new(level.roi, &risks);
+        let raroi = RiskAdjustedRoi::new(level.roi, &risks);
         let scenarios: BTreeMap<String, f64> = names(&cells)
             .into_iter()
             .filter_map(|name| Some((name.clone(), self.under(&name, &cells, &code)?)))
@@ -134,7 +145,7 @@ impl<'a> Seen<'a> {
         let levels = tracked.map_or(&[][..], |tracked| tracked.levels.as_slice());
         let confidence = confidence(levels, levels.get(1..).unwrap_or_default());
         let metrics = measurement.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        let measured = Measured {
+        let measured = HistorySample {
             name: module.path.clone(),
             roi: level.roi,
             raroi: Some(raroi.raroi),
@@ -147,8 +158,8 @@ impl<'a> Seen<'a> {
             .rules
             .profile
             .weakest(|name| measurement.get(name))
-            .map(|(metric, value, hint)| Weakest { metric, value, hint: hint.to_owned() });
-        let row = ModuleRow {
+            .map(|(metric, value, hint)| WeakestMetric { metric, value, hint: hint.to_owned() });
+        let row = CycleModuleRow {
             module: module.path.clone(),
             raroi,
             delta: None,
@@ -166,14 +177,19 @@ impl<'a> Seen<'a> {
         Some((row, measured))
     }
 
-    fn risks(&self, module: &Module, cells: &[&ObservedCell], measurement: &Measurement) -> Risks {
+    fn risks(
+        &self,
+        module: &PythonModule,
+        cells: &[&ObservedCell],
+        measurement: &MeasuredMetrics,
+    ) -> ModuleRisks {
         let (n, well, flaky) = cells
             .iter()
             .fold((0, 0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well, sum.2 + cell.flaky));
         let share = |count: usize| if n == 0 { 0.0 } else { count as f64 / n as f64 };
         let deltas = self.history.modules.get(&module.path).and_then(|tracked| tracked.deltas.get(1..));
         let (kept, reverted) = self.tracker.patches.get(&module.path).copied().unwrap_or_default();
-        Risks {
+        ModuleRisks {
             kept,
             reverted,
             error_rate: share(n - well),
@@ -188,7 +204,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Suites that use a module, and of which a test does not pass; nothing if nobody has run them.
-    fn failing_suites(&self, module: &Module) -> Option<u32> {
+    fn failing_suites(&self, module: &PythonModule) -> Option<u32> {
         let failing = self.tracker.failing_suites.as_ref()?;
         let suites = self.tracker.inventory.modules.iter().filter(|suite| failing.contains(&suite.path));
         let using = suites.filter(|suite| suite.imports.contains(&module.name)).count();
@@ -196,7 +212,7 @@ impl<'a> Seen<'a> {
     }
 
     /// The ROI of cells under one scenario: their robustness there is their reliability.
-    fn under(&self, scenario: &str, cells: &[&ObservedCell], code: &Code) -> Option<f64> {
+    fn under(&self, scenario: &str, cells: &[&ObservedCell], code: &StaticCodeMetrics) -> Option<f64> {
         let of_scenario: Vec<ObservedCell> = cells
             .iter()
             .filter(|cell| cell.scenario == scenario)
@@ -207,12 +223,12 @@ impl<'a> Seen<'a> {
         self.tracker.rules.profile.level(|name| measurement.get(name)).map(|level| level.roi)
     }
 
-    fn scenarios(&self) -> Vec<ScenarioRow> {
+    fn scenarios(&self) -> Vec<CycleScenarioRow> {
         let all: Vec<&ObservedCell> = self.observed.iter().collect();
         let code = mean_code(&self.tracker.inventory.modules);
         let row = |scenario: String| {
             let roi = self.under(&scenario, &all, &code)?;
-            Some(ScenarioRow { scenario, roi, delta: None })
+            Some(CycleScenarioRow { scenario, roi, delta: None })
         };
         names(&all).into_iter().filter_map(row).collect()
     }
@@ -221,7 +237,7 @@ impl<'a> Seen<'a> {
     fn projected(&self, metrics: &BTreeMap<String, f64>) -> Option<f64> {
         let mut series = self.history.series("profitability");
         series.extend(metrics.get("profitability"));
-        let forecast = menace_tracker::forecast::forecast(&Question::next(&series)).ok()?;
+        let forecast = menace_tracker::forecast::forecast(&ForecastRequest::next(&series)).ok()?;
         forecast.steps.first().map(|step| step.value.min(1.0))
     }
 
@@ -230,7 +246,7 @@ impl<'a> Seen<'a> {
         let sections = inventory.modules.iter().flat_map(|module| {
             module.sections.iter().map(move |section| format!("{}:{}", module.name, section.name))
         });
-        discrepancies(&Known {
+        discrepancies(&ComparedRecords {
             sections: sections.collect(),
             workflows: self.tracker.workflows.clone(),
             metrics: metrics.clone(),
@@ -254,18 +270,18 @@ fn mapped(directory: &Path) -> Option<BTreeSet<String>> {
 }
 
 /// What was expected of this cycle before it was made.
-fn expected(history: &History, metric: &str) -> Option<Expected> {
-    history.next(metric, &[])?.steps.first().copied()
+fn expected(history: &RoiHistory, metric: &str) -> Option<ForecastValue> {
+    history.forecast_next(metric, &[])?.steps.first().copied()
 }
 
 fn names(cells: &[&ObservedCell]) -> BTreeSet<String> {
     cells.iter().filter(|cell| cell.n > 0).map(|cell| cell.scenario.clone()).collect()
 }
 
-fn ranked(rows: Vec<ModuleRow>) -> Vec<ModuleRow> {
+fn ranked(rows: Vec<CycleModuleRow>) -> Vec<CycleModuleRow> {
     let scored = rows.iter().map(|row| (row.module.clone(), row.raroi.raroi, row.confidence));
     let order = rank(scored);
-    let mut by_name: BTreeMap<String, ModuleRow> =
+    let mut by_name: BTreeMap<String, CycleModuleRow> =
         rows.into_iter().map(|row| (row.module.clone(), row)).collect();
     order
         .into_iter()

@@ -1,21 +1,21 @@
-use menace_model::presets::{Preset, Profile, Severity, canonical, generate, read};
+use menace_model::presets::{CanonicalProfile, Preset, ProfileSeverity, canonical, generate, read};
 use serde_json::{Value, json};
 
 use super::{adapt as adapt_on, *};
 
-const LITTLE: Little = Little { roi: 0.01, synergy: 0.02, cycles: 3 };
+const LITTLE: StallThresholds = StallThresholds { roi: 0.01, synergy: 0.02, cycles: 3 };
 
-fn trend(roi: &[f64]) -> Trend {
-    Trend { roi: roi.to_vec(), synergy_roi: None, safety: Vec::new(), little: LITTLE }
+fn trend(roi: &[f64]) -> MetricTrend {
+    MetricTrend { roi: roi.to_vec(), synergy_roi: None, safety: Vec::new(), little: LITTLE }
 }
 
-fn with_synergy(roi: &[f64], synergy: f64) -> Trend {
-    Trend { synergy_roi: Some(synergy), ..trend(roi) }
+fn with_synergy(roi: &[f64], synergy: f64) -> MetricTrend {
+    MetricTrend { synergy_roi: Some(synergy), ..trend(roi) }
 }
 
-const LARGE: Machine = Machine { cpus: 64.0, memory: 1e12 };
+const LARGE: MachineResources = MachineResources { cpus: 64.0, memory: 1e12 };
 
-fn adapt(presets: Vec<Preset>, trend: &Trend) -> Adapted {
+fn adapt(presets: Vec<Preset>, trend: &MetricTrend) -> AdaptedPresets {
     adapt_on(presets, trend, &LARGE)
 }
 
@@ -24,7 +24,7 @@ fn preset(values: &Value) -> Preset {
 }
 
 /// Adapts a preset with one key and returns the new value of the key.
-fn adapted(key: &str, value: &Value, trend: &Trend) -> Value {
+fn adapted(key: &str, value: &Value, trend: &MetricTrend) -> Value {
     let made = adapt(vec![preset(&json!({key: value}))], trend);
     made.presets[0].values()[key].clone()
 }
@@ -73,7 +73,7 @@ fn adaptation_is_bounded_and_keeps_values_outside_the_bounds() {
 
 #[test]
 fn limits_stay_within_what_a_sandbox_accepts() {
-    let small = Machine { cpus: 2.0, memory: f64::from(1 << 30) };
+    let small = MachineResources { cpus: 2.0, memory: f64::from(1 << 30) };
     let of = |values: Value, roi: &[f64]| {
         adapt_on(vec![preset(&values)], &trend(roi), &small).presets[0].values().clone()
     };
@@ -115,7 +115,7 @@ fn synergy_moves_the_network() {
 #[test]
 fn threats_increase_while_safety_stalls() {
     let of = |safety: &[f64]| {
-        let trend = Trend { safety: safety.to_vec(), ..trend(&[0.5, 0.7, 0.4, 0.5]) };
+        let trend = MetricTrend { safety: safety.to_vec(), ..trend(&[0.5, 0.7, 0.4, 0.5]) };
         adapted("THREAT_INTENSITY", &json!(30), &trend)
     };
     assert_eq!((of(&[0.9; 4]), of(&FALLING), of(&RISING)), (json!(40), json!(20), json!(30)));
@@ -171,7 +171,7 @@ fn adapted_presets_are_valid_and_keep_their_keys() {
         (state >> 33) % end
     };
     let mut presets = generate(50, number);
-    presets.extend(Profile::ALL.map(|profile| canonical(profile, Severity::High)));
+    presets.extend(CanonicalProfile::ALL.map(|profile| canonical(profile, ProfileSeverity::High)));
     for (roi, synergy) in [(&STALLED, 0.5), (&STALLED, -0.5), (&RISING, 0.5), (&RISING, -0.5)] {
         let trend = with_synergy(roi, synergy);
         let made = adapt(presets.clone(), &trend);
@@ -196,22 +196,26 @@ fn adaptation_preserves_the_order_of_values() {
         assert_ne!(after, sizes);
         let both = json!({"MIN_BANDWIDTH": "300Mbps", "MAX_BANDWIDTH": "600Mbps"});
         for synergy in [0.5, -0.5] {
-            let made = adapt(vec![preset(&both)], &Trend { synergy_roi: Some(synergy), ..trend.clone() });
+            let made =
+                adapt(vec![preset(&both)], &MetricTrend { synergy_roi: Some(synergy), ..trend.clone() });
             let of = |key: &str| made.presets[0].bits_per_second(key).unwrap();
             assert!(of("MIN_BANDWIDTH") <= of("MAX_BANDWIDTH"), "{:?}", made.presets);
         }
     }
 }
 
-const STATE: State = State { roi: Direction::Stalled, synergy: Sign::None };
-const EASIER: Action = Action { resources: Turn::Easier, network: Turn::Same };
-const AS_WRITTEN: Action = Action { resources: Turn::Same, network: Turn::Same };
+const STATE: TrendState = TrendState { roi: TrendDirection::Stalled, synergy: SynergySign::None };
+const EASIER: PolicyAction =
+    PolicyAction { resources: AdjustmentDirection::Easier, network: AdjustmentDirection::Same };
+const AS_WRITTEN: PolicyAction =
+    PolicyAction { resources: AdjustmentDirection::Same, network: AdjustmentDirection::Same };
 
 /// A policy at a cycle where it does not explore.
-fn steady(seed: u64) -> Policy {
-    let explores =
-        |cycle: &usize| menace_runner::Chance::new(seed, &["preset policy", &cycle.to_string()]).one_in(10);
-    Policy::new(seed, (0..1_000).find(|cycle| !explores(cycle)).unwrap())
+fn steady(seed: u64) -> AdaptationPolicy {
+    let explores = |cycle: &usize| {
+        menace_runner::RandomStream::new(seed, &["preset policy", &cycle.to_string()]).one_in(10)
+    };
+    AdaptationPolicy::new(seed, (0..1_000).find(|cycle| !explores(cycle)).unwrap())
 }
 
 #[test]
@@ -231,7 +235,8 @@ fn a_policy_follows_the_rules_until_it_has_learned() {
 
 #[test]
 fn rewards_are_averaged_and_only_the_next_cycle_counts() {
-    let pending = |values: usize, roi: f64| policy::Pending { state: STATE, action: AS_WRITTEN, values, roi };
+    let pending =
+        |values: usize, roi: f64| policy::PendingAction { state: STATE, action: AS_WRITTEN, values, roi };
     for (case, known, history, expect) in [
         ("the next cycle", pending(2, 0.4), &[0.1, 0.4, 0.5][..], Some((1, 0.1))),
         ("no cycle yet", pending(3, 0.5), &[0.1, 0.4, 0.5], None),
@@ -241,14 +246,14 @@ fn rewards_are_averaged_and_only_the_next_cycle_counts() {
         ("no number", pending(2, 0.4), &[0.1, 0.4, f64::NAN], None),
         ("nothing before", pending(0, 0.4), &[0.1], None),
     ] {
-        let mut policy = Policy::new(0, 0);
+        let mut policy = AdaptationPolicy::new(0, 0);
         policy.pending = Some(known);
         policy.moves(&trend(history));
         let learned = policy.learned(STATE, AS_WRITTEN);
         let rounded = learned.map(|(count, mean)| (count, (mean * 1e9).round() / 1e9));
         assert_eq!(rounded, expect, "{case}");
     }
-    let mut policy = Policy::new(0, 0);
+    let mut policy = AdaptationPolicy::new(0, 0);
     for reward in [0.1, 0.3, -0.1] {
         policy.pending = Some(pending(1, 0.5));
         policy.moves(&trend(&[0.5, 0.5 + reward]));
@@ -260,7 +265,7 @@ fn rewards_are_averaged_and_only_the_next_cycle_counts() {
 #[test]
 fn a_policy_without_a_state_changes_nothing() {
     for roi in [&[][..], &[0.5], &[0.5, 0.5, f64::NAN, 0.5]] {
-        let mut policy = Policy::new(0, 0);
+        let mut policy = AdaptationPolicy::new(0, 0);
         let moves = policy.moves(&with_synergy(roi, 0.5));
         assert_eq!((moves.resources.notches, moves.network.notches, moves.is_decided), (0, 0, false));
         assert!(!moves.resources.why.is_empty() && policy.pending.is_none());
@@ -270,7 +275,9 @@ fn a_policy_without_a_state_changes_nothing() {
 #[test]
 fn exploration_derives_from_the_seed_and_covers_all_actions() {
     let done = |seed: u64| -> Vec<i32> {
-        (0..300).map(|cycle| Policy::new(seed, cycle).moves(&trend(&STALLED)).resources.notches).collect()
+        (0..300)
+            .map(|cycle| AdaptationPolicy::new(seed, cycle).moves(&trend(&STALLED)).resources.notches)
+            .collect()
     };
     assert_eq!(done(7), done(7));
     assert_ne!(done(7), done(8));
@@ -285,11 +292,11 @@ fn exploration_derives_from_the_seed_and_covers_all_actions() {
 fn a_policy_survives_a_round_trip_through_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("deep/policy.json");
-    let mut policy = Policy::read(&path, 3, 1).unwrap();
+    let mut policy = AdaptationPolicy::read(&path, 3, 1).unwrap();
     policy.moves(&trend(&STALLED));
     policy.moves(&trend(&[0.5, 0.5, 0.5, 0.5, 0.3]));
     policy.write(&path).unwrap();
-    let restored = Policy::read(&path, 3, 1).unwrap();
+    let restored = AdaptationPolicy::read(&path, 3, 1).unwrap();
     assert_eq!((&restored.table, restored.pending), (&policy.table, policy.pending));
     assert!(!restored.table.is_empty() && restored.pending.is_some());
 }
@@ -298,7 +305,7 @@ fn a_policy_survives_a_round_trip_through_its_file() {
 fn files_of_another_kind_are_reported_and_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("policy.json");
-    Policy::new(0, 0).write(&path).unwrap();
+    AdaptationPolicy::new(0, 0).write(&path).unwrap();
     let right = std::fs::read_to_string(&path).unwrap();
     let row = r#"{"state": {"roi": "stalled", "synergy": "none"}, "action": {"resources": "same", "network": "same"}, "count": 1, "mean": 0.5}"#;
     let with_rows = |rows: &str| right.replace("\"table\": []", &format!("\"table\": [{rows}]"));
@@ -313,19 +320,19 @@ fn files_of_another_kind_are_reported_and_not_changed() {
         (with_rows(&format!("{row}, {row}")), "the same"),
     ] {
         std::fs::write(&path, &text).unwrap();
-        let error = Policy::read(&path, 0, 0).unwrap_err().to_string();
+        let error = AdaptationPolicy::read(&path, 0, 0).unwrap_err().to_string();
         assert!(error.contains(word) && error.contains("policy.json"), "{text}: {error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
     std::fs::write(&path, with_rows(row)).unwrap();
-    assert_eq!(Policy::read(&path, 0, 0).unwrap().learned(STATE, AS_WRITTEN), Some((1, 0.5)));
+    assert_eq!(AdaptationPolicy::read(&path, 0, 0).unwrap().learned(STATE, AS_WRITTEN), Some((1, 0.5)));
 }
 
 #[test]
 fn unknown_strategies_are_rejected_by_name() {
     for name in [None, Some(""), Some("table")] {
-        assert_eq!(Strategy::of_name(name).unwrap(), Strategy::Table);
+        assert_eq!(LearningStrategy::of_name(name).unwrap(), LearningStrategy::Table);
     }
-    let error = Strategy::of_name(Some("ppo")).unwrap_err().to_string();
+    let error = LearningStrategy::of_name(Some("ppo")).unwrap_err().to_string();
     assert!(error.contains("\"ppo\"") && error.contains("table"), "{error}");
 }

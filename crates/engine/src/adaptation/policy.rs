@@ -3,38 +3,38 @@
 
 use std::collections::BTreeMap;
 
-use menace_runner::Chance;
+use menace_runner::RandomStream;
 use serde::{Deserialize, Serialize};
 
-use super::adapt::{Adapt, Move, Moves};
-use super::heuristics::{Heuristics, threats};
-use super::trend::{Direction, Sign, Trend};
+use super::adapter::{AspectAdjustment, CycleAdjustments, PresetAdapter};
+use super::heuristics::{HeuristicAdapter, threats};
+use super::trend::{MetricTrend, SynergySign, TrendDirection};
 
 /// One decision in this many explores a random action instead of the best one.
 const EXPLORATION_PERIOD: usize = 10;
 
 /// State of the trend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct State {
+pub struct TrendState {
     /// Direction of the ROI.
-    pub roi: Direction,
+    pub roi: TrendDirection,
     /// Sign of the synergy.
-    pub synergy: Sign,
+    pub synergy: SynergySign,
 }
 
 /// Response to a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Action {
+pub struct PolicyAction {
     /// Change of CPU, memory and bandwidth limits.
-    pub resources: Turn,
+    pub resources: AdjustmentDirection,
     /// Change of latency and bandwidth.
-    pub network: Turn,
+    pub network: AdjustmentDirection,
 }
 
 /// Direction of an adjustment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Turn {
+pub enum AdjustmentDirection {
     /// Looser limits.
     Easier,
     /// Values as in the preset.
@@ -45,16 +45,16 @@ pub enum Turn {
 
 /// Number and mean reward of one action in one state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Learned {
+pub(super) struct ActionReward {
     pub(super) count: u64,
     pub(super) mean: f64,
 }
 
 /// The latest action, and the history at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Pending {
-    pub(super) state: State,
-    pub(super) action: Action,
+pub(super) struct PendingAction {
+    pub(super) state: TrendState,
+    pub(super) action: PolicyAction,
     /// Number of ROI values in the history.
     pub(super) values: usize,
     /// Last ROI value.
@@ -63,13 +63,13 @@ pub(super) struct Pending {
 
 /// Learned table and the state of exploration.
 #[derive(Debug, Clone)]
-pub struct Policy {
-    pub(super) table: BTreeMap<(State, Action), Learned>,
-    pub(super) pending: Option<Pending>,
-    chance: Chance,
+pub struct AdaptationPolicy {
+    pub(super) table: BTreeMap<(TrendState, PolicyAction), ActionReward>,
+    pub(super) pending: Option<PendingAction>,
+    chance: RandomStream,
 }
 
-impl Turn {
+impl AdjustmentDirection {
     /// `Same` comes first, so that it wins a tie.
     const ALL: [Self; 3] = [Self::Same, Self::Easier, Self::Harder];
 
@@ -98,22 +98,22 @@ impl Turn {
     }
 }
 
-impl Policy {
+impl AdaptationPolicy {
     /// Creates an empty policy. Its random choices derive from the seed and the cycle number only.
     pub fn new(seed: u64, cycle: usize) -> Self {
-        let chance = Chance::new(seed, &["preset policy", &cycle.to_string()]);
+        let chance = RandomStream::new(seed, &["preset policy", &cycle.to_string()]);
         Self { table: BTreeMap::new(), pending: None, chance }
     }
 
     /// Number of times that `action` was taken in `state`, and the mean change of the ROI in the following cycle.
-    pub fn learned(&self, state: State, action: Action) -> Option<(u64, f64)> {
+    pub fn learned(&self, state: TrendState, action: PolicyAction) -> Option<(u64, f64)> {
         self.table.get(&(state, action)).map(|learned| (learned.count, learned.mean))
     }
 
     /// Learns from the latest action if exactly one cycle of the same history followed it. The presets of any other cycle
     /// are unknown here.
-    fn learn(&mut self, trend: &Trend) {
-        let Some(Pending { state, action, values, roi }) = self.pending else { return };
+    fn learn(&mut self, trend: &MetricTrend) {
+        let Some(PendingAction { state, action, values, roi }) = self.pending else { return };
         if trend.roi.len() == values {
             return;
         }
@@ -131,8 +131,8 @@ impl Policy {
     }
 
     /// Action with the highest mean reward. An untried action counts as 0; a tie goes to the action of the rules.
-    fn best(&self, state: State, by_rules: Action) -> Action {
-        let mean_reward = |action: Action| self.learned(state, action).map_or(0.0, |(_, mean)| mean);
+    fn best(&self, state: TrendState, by_rules: PolicyAction) -> PolicyAction {
+        let mean_reward = |action: PolicyAction| self.learned(state, action).map_or(0.0, |(_, mean)| mean);
         actions().fold(
             by_rules,
             |best, action| if mean_reward(action) > mean_reward(best) { action } else { best },
@@ -140,30 +140,30 @@ impl Policy {
     }
 }
 
-impl Adapt for Policy {
-    fn moves(&mut self, trend: &Trend) -> Moves {
+impl PresetAdapter for AdaptationPolicy {
+    fn moves(&mut self, trend: &MetricTrend) -> CycleAdjustments {
         self.learn(trend);
-        let rules = Heuristics.moves(trend);
+        let rules = HeuristicAdapter.moves(trend);
         let (Ok(roi), Ok(synergy), Some(last)) = (trend.roi(), trend.synergy(), trend.roi.last()) else {
             let (resources, network) = (unmoved(rules.resources), unmoved(rules.network));
-            return Moves { resources, network, ..Moves::default() };
+            return CycleAdjustments { resources, network, ..CycleAdjustments::default() };
         };
-        let state = State { roi: roi.direction, synergy };
-        let by_rules = Action {
-            resources: Turn::of_notches(rules.resources.notches),
-            network: Turn::of_notches(rules.network.notches),
+        let state = TrendState { roi: roi.direction, synergy };
+        let by_rules = PolicyAction {
+            resources: AdjustmentDirection::of_notches(rules.resources.notches),
+            network: AdjustmentDirection::of_notches(rules.network.notches),
         };
         let explores = self.chance.one_in(EXPLORATION_PERIOD);
-        let all: Vec<Action> = actions().collect();
+        let all: Vec<PolicyAction> = actions().collect();
         let tried = self.chance.pick(&all).copied().filter(|_| explores);
         let action = tried.unwrap_or_else(|| self.best(state, by_rules));
-        self.pending = Some(Pending { state, action, values: trend.roi.len(), roi: *last });
+        self.pending = Some(PendingAction { state, action, values: trend.roi.len(), roi: *last });
         let known = self.learned(state, action).map_or_else(
             || "not tried before".to_owned(),
             |(count, mean)| format!("mean ROI change {mean:+.4} in {count} tries"),
         );
         let how = if explores { "explores" } else { "prefers" };
-        let of = |what: &str, turn: Turn| Move {
+        let of = |what: &str, turn: AdjustmentDirection| AspectAdjustment {
             notches: turn.notches(),
             why: format!(
                 "policy {how} {} {what}, {known} (ROI {:?}: {}; synergy {synergy:?})",
@@ -172,7 +172,7 @@ impl Adapt for Policy {
                 roi.figures
             ),
         };
-        Moves {
+        CycleAdjustments {
             resources: of("limits", action.resources),
             network: of("network", action.network),
             threats: threats(trend),
@@ -185,12 +185,12 @@ fn value_before(levels: &[f64], values: usize) -> Option<f64> {
     levels.get(values.checked_sub(1)?).copied()
 }
 
-fn unmoved(by_rules: Move) -> Move {
-    Move { notches: 0, ..by_rules }
+fn unmoved(by_rules: AspectAdjustment) -> AspectAdjustment {
+    AspectAdjustment { notches: 0, ..by_rules }
 }
 
-fn actions() -> impl Iterator<Item = Action> {
-    Turn::ALL
-        .into_iter()
-        .flat_map(|resources| Turn::ALL.into_iter().map(move |network| Action { resources, network }))
+fn actions() -> impl Iterator<Item = PolicyAction> {
+    AdjustmentDirection::ALL.into_iter().flat_map(|resources| {
+        AdjustmentDirection::ALL.into_iter().map(move |network| PolicyAction { resources, network })
+    })
 }

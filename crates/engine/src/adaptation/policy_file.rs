@@ -8,14 +8,14 @@ use menace_analysis::write_atomically;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::policy::{Action, Learned, Pending, Policy, State};
+use super::policy::{ActionReward, AdaptationPolicy, PendingAction, PolicyAction, TrendState};
 
 const KIND: &str = "menace preset policy";
 const VERSION: u32 = 1;
 
 /// Failure to load, store or configure a preset policy.
 #[derive(Debug, Error)]
-pub enum PolicyError {
+pub enum AdaptationPolicyError {
     /// The file exists but cannot be read.
     #[error("failed to read the preset policy {path}: {source}")]
     Read {
@@ -51,75 +51,80 @@ pub enum PolicyError {
 
 /// Learning method of a policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Strategy {
+pub enum LearningStrategy {
     /// Table with the mean ROI change of each action in each state.
     #[default]
     Table,
 }
 
-impl Strategy {
+impl LearningStrategy {
     /// Parses the name of a strategy; `None` and the empty name mean the default.
-    pub fn of_name(name: Option<&str>) -> Result<Self, PolicyError> {
+    pub fn of_name(name: Option<&str>) -> Result<Self, AdaptationPolicyError> {
         match name.map(str::trim) {
             None | Some("" | "table") => Ok(Self::Table),
-            Some(other) => Err(PolicyError::Strategy(other.to_owned())),
+            Some(other) => Err(AdaptationPolicyError::Strategy(other.to_owned())),
         }
     }
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PolicyDocument {
     kind: String,
     version: u32,
-    table: Vec<Row>,
-    pending: Option<Pending>,
+    table: Vec<PolicyTableRow>,
+    pending: Option<PendingAction>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    state: State,
-    action: Action,
+struct PolicyTableRow {
+    state: TrendState,
+    action: PolicyAction,
     count: u64,
     mean: f64,
 }
 
-impl Policy {
+impl AdaptationPolicy {
     /// Reads a policy from `path`. A missing file yields an empty policy.
-    pub fn read(path: &Path, seed: u64, cycle: usize) -> Result<Self, PolicyError> {
+    pub fn read(path: &Path, seed: u64, cycle: usize) -> Result<Self, AdaptationPolicyError> {
         let mut policy = Self::new(seed, cycle);
         let text = match std::fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(policy),
-            Err(source) => return Err(PolicyError::Read { path: path.to_owned(), source }),
+            Err(source) => return Err(AdaptationPolicyError::Read { path: path.to_owned(), source }),
         };
-        let foreign = |problem: String| PolicyError::Foreign { path: path.to_owned(), problem };
-        let written: Written = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+        let foreign = |problem: String| AdaptationPolicyError::Foreign { path: path.to_owned(), problem };
+        let written: PolicyDocument =
+            serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
         (policy.table, policy.pending) = checked_content(written).map_err(foreign)?;
         Ok(policy)
     }
 
     /// Writes the policy atomically.
-    pub fn write(&self, path: &Path) -> Result<(), PolicyError> {
-        let rows = self.table.iter().map(|((state, action), learned)| Row {
+    pub fn write(&self, path: &Path) -> Result<(), AdaptationPolicyError> {
+        let rows = self.table.iter().map(|((state, action), learned)| PolicyTableRow {
             state: *state,
             action: *action,
             count: learned.count,
             mean: learned.mean,
         });
-        let written =
-            Written { kind: KIND.into(), version: VERSION, table: rows.collect(), pending: self.pending };
-        let failed = |source: io::Error| PolicyError::Write { path: path.to_owned(), source };
+        let written = PolicyDocument {
+            kind: KIND.into(),
+            version: VERSION,
+            table: rows.collect(),
+            pending: self.pending,
+        };
+        let failed = |source: io::Error| AdaptationPolicyError::Write { path: path.to_owned(), source };
         let mut text = serde_json::to_vec_pretty(&written).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
         write_atomically(path, &text).map_err(failed)
     }
 }
 
-type Content = (BTreeMap<(State, Action), Learned>, Option<Pending>);
+type PolicyContent = (BTreeMap<(TrendState, PolicyAction), ActionReward>, Option<PendingAction>);
 
-fn checked_content(written: Written) -> Result<Content, String> {
+fn checked_content(written: PolicyDocument) -> Result<PolicyContent, String> {
     if written.kind != KIND {
         return Err(format!("its kind is {:?}", written.kind));
     }
@@ -127,11 +132,11 @@ fn checked_content(written: Written) -> Result<Content, String> {
         return Err(format!("its version is {}, expected {VERSION}", written.version));
     }
     let mut table = BTreeMap::new();
-    for Row { state, action, count, mean } in written.table {
+    for PolicyTableRow { state, action, count, mean } in written.table {
         if count == 0 {
             return Err("a row has count 0".into());
         }
-        if table.insert((state, action), Learned { count, mean }).is_some() {
+        if table.insert((state, action), ActionReward { count, mean }).is_some() {
             return Err("two rows have the same state and action".into());
         }
     }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use menace_tracker::convergence::{Diminishing, diminishing};
+use menace_tracker::convergence::{GainTrend, diminishing};
 use serde::{Deserialize, Serialize};
 
 /// Metrics of the cycles so far.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trend {
+pub struct MetricTrend {
     /// ROI of each cycle, oldest first.
     pub roi: Vec<f64>,
     /// Latest measured synergy: the ROI of workflows together minus their ROI alone.
@@ -15,12 +15,12 @@ pub struct Trend {
     /// Share of hostile and misuse calls that did not fail, per cycle, oldest first.
     pub safety: Vec<f64>,
     /// Thresholds below which a change counts as a stall.
-    pub little: Little,
+    pub little: StallThresholds,
 }
 
 /// Thresholds below which a change counts as a stall; the same settings that decide whether a module has converged.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Little {
+pub struct StallThresholds {
     /// Smallest relevant change of the ROI, or of another share.
     pub roi: f64,
     /// Smallest relevant synergy.
@@ -32,7 +32,7 @@ pub struct Little {
 /// Direction of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum TrendDirection {
     /// The mean change is below minus the threshold.
     Falling,
     /// The changes are steadily below the threshold.
@@ -46,7 +46,7 @@ pub enum Direction {
 /// Sign of the synergy between workflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sign {
+pub enum SynergySign {
     /// Workflows together have less ROI than alone.
     Negative,
     /// The synergy is below the threshold, or was not measured.
@@ -57,16 +57,16 @@ pub enum Sign {
 
 /// Direction of a series and the values that show it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judgement {
+pub struct TrendAssessment {
     /// Direction of the series.
-    pub direction: Direction,
+    pub direction: TrendDirection,
     /// Mean, deviation and threshold, for log lines.
     pub figures: String,
 }
 
 /// Reason why a direction cannot be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
+pub enum TrendUnknown {
     /// There are too few values.
     TooFew {
         /// Number of values in the history.
@@ -78,7 +78,7 @@ pub enum Unknown {
     NoNumber,
 }
 
-impl fmt::Display for Unknown {
+impl fmt::Display for TrendUnknown {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFew { values, needed } => {
@@ -89,30 +89,30 @@ impl fmt::Display for Unknown {
     }
 }
 
-impl Trend {
+impl MetricTrend {
     /// Direction of the ROI.
-    pub fn roi(&self) -> Result<Judgement, Unknown> {
+    pub fn roi(&self) -> Result<TrendAssessment, TrendUnknown> {
         assess(&self.roi, &self.little)
     }
 
     /// Direction of the safety share.
-    pub fn safety(&self) -> Result<Judgement, Unknown> {
+    pub fn safety(&self) -> Result<TrendAssessment, TrendUnknown> {
         assess(&self.safety, &self.little)
     }
 
     /// Sign of the latest synergy.
-    pub fn synergy(&self) -> Result<Sign, Unknown> {
+    pub fn synergy(&self) -> Result<SynergySign, TrendUnknown> {
         match self.synergy_roi {
-            None => Ok(Sign::None),
-            Some(synergy) if !synergy.is_finite() => Err(Unknown::NoNumber),
-            Some(synergy) if synergy > self.little.synergy => Ok(Sign::Positive),
-            Some(synergy) if synergy < -self.little.synergy => Ok(Sign::Negative),
-            Some(_) => Ok(Sign::None),
+            None => Ok(SynergySign::None),
+            Some(synergy) if !synergy.is_finite() => Err(TrendUnknown::NoNumber),
+            Some(synergy) if synergy > self.little.synergy => Ok(SynergySign::Positive),
+            Some(synergy) if synergy < -self.little.synergy => Ok(SynergySign::Negative),
+            Some(_) => Ok(SynergySign::None),
         }
     }
 
     /// Directions of the ROI after each cycle, without the cycles where it could not be determined.
-    pub(super) fn earlier(&self) -> impl Iterator<Item = Direction> {
+    pub(super) fn earlier(&self) -> impl Iterator<Item = TrendDirection> {
         (1..=self.roi.len()).filter_map(|end| Some(assess(&self.roi[..end], &self.little).ok()?.direction))
     }
 
@@ -124,34 +124,34 @@ impl Trend {
     }
 }
 
-fn assess(levels: &[f64], little: &Little) -> Result<Judgement, Unknown> {
+fn assess(levels: &[f64], little: &StallThresholds) -> Result<TrendAssessment, TrendUnknown> {
     let needed = little.cycles.max(2) + 1;
     let start = levels.len().checked_sub(needed);
-    let start = start.ok_or(Unknown::TooFew { values: levels.len(), needed })?;
+    let start = start.ok_or(TrendUnknown::TooFew { values: levels.len(), needed })?;
     let deltas: Vec<f64> = levels[start..].windows(2).map(|pair| pair[1] - pair[0]).collect();
     if deltas.iter().any(|delta| !delta.is_finite()) {
-        return Err(Unknown::NoNumber);
+        return Err(TrendUnknown::NoNumber);
     }
     let cycles = deltas.len();
     let figures = |mean: f64, deviation: f64| {
         format!("{mean:+.4} ± {deviation:.4} per cycle over {cycles} cycles, threshold {:.4}", little.roi)
     };
     let (direction, figures) = match diminishing(&deltas, cycles, little.roi, little.roi.max(f64::EPSILON)) {
-        Diminishing::TooFew => return Err(Unknown::TooFew { values: levels.len(), needed }),
-        Diminishing::Accelerating => {
-            (Direction::Rising, format!("each of {cycles} gains exceeds the previous one"))
+        GainTrend::TooFew => return Err(TrendUnknown::TooFew { values: levels.len(), needed }),
+        GainTrend::Accelerating => {
+            (TrendDirection::Rising, format!("each of {cycles} gains exceeds the previous one"))
         }
-        Diminishing::Diminishing { mean, deviation } => (Direction::Stalled, figures(mean, deviation)),
-        Diminishing::Changing { mean, deviation } => {
+        GainTrend::Diminishing { mean, deviation } => (TrendDirection::Stalled, figures(mean, deviation)),
+        GainTrend::Changing { mean, deviation } => {
             let direction = if mean > little.roi {
-                Direction::Rising
+                TrendDirection::Rising
             } else if mean < -little.roi {
-                Direction::Falling
+                TrendDirection::Falling
             } else {
-                Direction::Unsteady
+                TrendDirection::Unsteady
             };
             (direction, figures(mean, deviation))
         }
     };
-    Ok(Judgement { direction, figures })
+    Ok(TrendAssessment { direction, figures })
 }

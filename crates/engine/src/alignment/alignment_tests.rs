@@ -1,22 +1,28 @@
 use super::*;
-use crate::proposal::Meant;
-use crate::transforms::Gain;
+use crate::proposal::ProposalPurpose;
+use crate::transforms::ProposalGain;
 
 const BEFORE: &str = "# Copyright 2024 Shop\n\"\"\"Carts.\"\"\"\nimport logging\nimport time\n\nlogger = logging.getLogger(__name__)\n\n\ndef total(prices):\n    \"\"\"All of it.\"\"\"\n    logger.info(\"total of %s\", prices)\n    return sum(prices) / len(prices)\n";
 
 fn flags(after: &str) -> Vec<String> {
     let path = "cart.py".to_owned();
-    let meant = Meant {
+    let meant = ProposalPurpose {
         proposer: "test".into(),
         section: "cart:total".into(),
         cause: String::new(),
         why: String::new(),
-        gain: Gain::Robustness,
+        gain: ProposalGain::Robustness,
     };
     let before = BTreeMap::from([(path.clone(), BEFORE.to_owned())]);
     let proposal = Proposal::new(meant, &before, BTreeMap::from([(path.clone(), after.to_owned())]));
-    let found = align(&BTreeMap::from([(&path, BEFORE.to_owned())]), &proposal, &[], &Baseline::default());
-    found.flags.into_iter().filter(|flag| flag.severity == Severity::Failure).map(|flag| flag.rule).collect()
+    let found =
+        align(&BTreeMap::from([(&path, BEFORE.to_owned())]), &proposal, &[], &AlignmentBaseline::default());
+    found
+        .flags
+        .into_iter()
+        .filter(|flag| flag.severity == FlagSeverity::Failure)
+        .map(|flag| flag.rule)
+        .collect()
 }
 
 /// The source with its last line replaced.

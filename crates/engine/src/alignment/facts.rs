@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::Source;
+use crate::editable_source::EditableSource;
 use crate::syntax::visitor::{Visitor, walk_except_handler, walk_expr, walk_stmt};
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Facts about one file.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct AlignmentFacts {
     /// Functions and classes by qualified name, and whether they have a docstring.
     pub(super) definitions: BTreeMap<String, bool>,
     /// Number of logging calls.
@@ -35,10 +35,10 @@ pub(super) struct Facts {
     path: Vec<String>,
 }
 
-impl Facts {
+impl AlignmentFacts {
     /// Facts of a text; `None` if it does not parse.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let source = Source::parse(text)?;
+        let source = EditableSource::parse(text)?;
         let mut facts = Self { text: text.to_owned(), licence: licence(text), ..Self::default() };
         facts.visit_body(source.body());
         Some(facts)
@@ -116,7 +116,7 @@ fn raises(body: &[Stmt]) -> bool {
 
 const LOGGERS: [&str; 5] = ["logging", "logger", "log", "_logger", "LOGGER"];
 
-impl<'a> Visitor<'a> for Facts {
+impl<'a> Visitor<'a> for AlignmentFacts {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         let depth = self.path.len();
         match statement {

@@ -4,7 +4,7 @@ mod facts;
 mod rules;
 mod shortcuts;
 
-pub use rules::{Baseline, Level, Rules};
+pub use rules::{AlignmentBaseline, AlignmentLevel, AlignmentRules};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use menace_runner::Call;
 use serde::{Deserialize, Serialize};
 
 use crate::proposal::Proposal;
-use facts::Facts;
-use shortcuts::{Shortcuts, plain};
+use facts::AlignmentFacts;
+use shortcuts::{FileShortcuts, plain};
 
 /// Severity of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum FlagSeverity {
     /// The change deserves a look.
     Warning,
     /// The change is rejected.
@@ -27,11 +27,11 @@ pub enum Severity {
 
 /// One remark about a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flag {
+pub struct AlignmentFlag {
     /// Identifier of the rule, such as `removed_logging`.
     pub rule: String,
     /// Severity of the remark.
-    pub severity: Severity,
+    pub severity: FlagSeverity,
     /// Description for the reader of the verdict.
     pub message: String,
 }
@@ -40,13 +40,13 @@ pub struct Flag {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alignment {
     /// In the order of the files.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<AlignmentFlag>,
 }
 
 impl Alignment {
     /// The first remark that rejects the change.
-    pub fn failing(&self) -> Option<&Flag> {
-        self.flags.iter().find(|flag| flag.severity == Severity::Failure)
+    pub fn failing(&self) -> Option<&AlignmentFlag> {
+        self.flags.iter().find(|flag| flag.severity == FlagSeverity::Failure)
     }
 
     /// Probability from 0 to 1 that a reviewer objects, with every remark as an independent reason.
@@ -57,21 +57,21 @@ impl Alignment {
 
     /// Adds a warning.
     pub fn warn(&mut self, rule: &str, message: String) {
-        self.flags.push(Flag::warning(rule, message));
+        self.flags.push(AlignmentFlag::warning(rule, message));
     }
 
     fn fail(&mut self, rule: &str, message: String) {
-        self.flags.push(Flag { rule: rule.into(), severity: Severity::Failure, message });
+        self.flags.push(AlignmentFlag { rule: rule.into(), severity: FlagSeverity::Failure, message });
     }
 }
 
-impl Flag {
+impl AlignmentFlag {
     fn warning(rule: &str, message: String) -> Self {
-        Self { rule: rule.into(), severity: Severity::Warning, message }
+        Self { rule: rule.into(), severity: FlagSeverity::Warning, message }
     }
 }
 
-impl Severity {
+impl FlagSeverity {
     /// Weight in the score: one failure exceeds the default failure threshold, two warnings exceed the default warning
     /// threshold.
     fn weight(self) -> f64 {
@@ -154,19 +154,19 @@ pub fn align(
     before: &BTreeMap<&String, String>,
     proposal: &Proposal,
     failing: &[Call],
-    baseline: &Baseline,
+    baseline: &AlignmentBaseline,
 ) -> Alignment {
     let mut found = Alignment { flags: baseline.remarks(proposal) };
     for (path, after) in &proposal.files {
-        let Some(old) = before.get(path).and_then(|text| Facts::of(text)) else { continue };
-        let Some(new) = Facts::of(after) else { continue };
+        let Some(old) = before.get(path).and_then(|text| AlignmentFacts::of(text)) else { continue };
+        let Some(new) = AlignmentFacts::of(after) else { continue };
         removals(&mut found, &old, &new);
         handlers(&mut found, &old, &new);
         additions(&mut found, &old, &new);
-        let given = given(failing);
+        let given = failing_arguments(failing);
         hard_coded(&mut found, &old, &new, &given);
-        let before = before.get(path).and_then(|text| Shortcuts::of(text));
-        if let (Some(before), Some(now)) = (before, Shortcuts::of(after)) {
+        let before = before.get(path).and_then(|text| FileShortcuts::of(text));
+        if let (Some(before), Some(now)) = (before, FileShortcuts::of(after)) {
             now.remarks(&before, &given, &mut found);
         }
     }
@@ -177,7 +177,7 @@ pub fn align(
     found
 }
 
-fn removals(found: &mut Alignment, old: &Facts, new: &Facts) {
+fn removals(found: &mut Alignment, old: &AlignmentFacts, new: &AlignmentFacts) {
     for (name, was_documented) in &old.definitions {
         match new.definitions.get(name) {
             None => found.fail("removed_definition", format!("removes {name}")),
@@ -195,7 +195,7 @@ fn removals(found: &mut Alignment, old: &Facts, new: &Facts) {
     }
 }
 
-fn handlers(found: &mut Alignment, old: &Facts, new: &Facts) {
+fn handlers(found: &mut Alignment, old: &AlignmentFacts, new: &AlignmentFacts) {
     if new.broad > old.broad {
         found.fail("broad_except", format!("handlers that catch everything: {} → {}", old.broad, new.broad));
     }
@@ -205,15 +205,15 @@ fn handlers(found: &mut Alignment, old: &Facts, new: &Facts) {
             format!("handlers that swallow the exception: {} → {}", old.swallowing, new.swallowing),
         );
     }
-    let suppresses = |facts: &Facts| facts.calls.iter().any(|name| name.ends_with("suppress"));
+    let suppresses = |facts: &AlignmentFacts| facts.calls.iter().any(|name| name.ends_with("suppress"));
     if suppresses(new) && !suppresses(old) {
         found.fail("swallowed", "adds a call that suppresses exceptions".into());
     }
 }
 
-fn additions(found: &mut Alignment, old: &Facts, new: &Facts) {
+fn additions(found: &mut Alignment, old: &AlignmentFacts, new: &AlignmentFacts) {
     let is_of = |name: &str, root: &str| name == root || name.starts_with(&format!("{root}."));
-    let added = |facts: fn(&Facts) -> &BTreeSet<String>| -> Vec<&String> {
+    let added = |facts: fn(&AlignmentFacts) -> &BTreeSet<String>| -> Vec<&String> {
         facts(new).difference(facts(old)).collect()
     };
     let names: Vec<&String> =
@@ -246,7 +246,7 @@ fn additions(found: &mut Alignment, old: &Facts, new: &Facts) {
 }
 
 /// Arguments of the failing calls, in normalized spelling.
-fn given(failing: &[Call]) -> BTreeSet<String> {
+fn failing_arguments(failing: &[Call]) -> BTreeSet<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let values = call.stub.arguments.iter().chain(call.stub.keywords.iter().map(|(_, value)| value));
         values.map(|value| plain(&value.to_string())).collect()
@@ -255,7 +255,7 @@ fn given(failing: &[Call]) -> BTreeSet<String> {
 }
 
 /// Flags a literal of a failing call that the change introduces: it was copied from the call.
-fn hard_coded(found: &mut Alignment, old: &Facts, new: &Facts, given: &BTreeSet<String>) {
+fn hard_coded(found: &mut Alignment, old: &AlignmentFacts, new: &AlignmentFacts, given: &BTreeSet<String>) {
     let copied = new
         .literals
         .keys()

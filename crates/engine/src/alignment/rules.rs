@@ -8,14 +8,14 @@ use menace_model::ids::RunId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::facts::Facts;
-use super::{Alignment, Flag};
+use super::facts::AlignmentFacts;
+use super::{Alignment, AlignmentFlag};
 use crate::proposal::Proposal;
 use crate::workbench::EngineError;
 
 /// Configuration of the alignment check.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct AlignmentRules {
     /// Whether the check is enabled.
     pub enabled: bool,
     /// Score above which a change gets a warning.
@@ -23,7 +23,7 @@ pub struct Rules {
     /// Score above which a change is rejected.
     pub failure: f64,
     /// Counts per file at the start of the run, or from the configured baseline file.
-    pub baseline: Baseline,
+    pub baseline: AlignmentBaseline,
     /// File to which remarks about kept changes are appended.
     pub journal: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub struct Rules {
 /// Classification of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum AlignmentLevel {
     /// The score is below the warning threshold.
     Fine,
     /// The change should be reviewed.
@@ -40,13 +40,13 @@ pub enum Level {
     AlignmentFailure,
 }
 
-impl Rules {
+impl AlignmentRules {
     /// Classifies a change by its score.
-    pub fn level(&self, alignment: &Alignment) -> Level {
+    pub fn level(&self, alignment: &Alignment) -> AlignmentLevel {
         match alignment.score() {
-            score if score > self.failure => Level::AlignmentFailure,
-            score if score > self.warning => Level::AlignmentWarning,
-            _ => Level::Fine,
+            score if score > self.failure => AlignmentLevel::AlignmentFailure,
+            score if score > self.warning => AlignmentLevel::AlignmentWarning,
+            _ => AlignmentLevel::Fine,
         }
     }
 
@@ -86,22 +86,22 @@ impl Rules {
 
 /// Counts per file, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Baseline {
+pub struct AlignmentBaseline {
     version: u32,
-    files: BTreeMap<String, Counted>,
+    files: BTreeMap<String, AlignmentCounts>,
 }
 
 /// Counts of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Counted {
+struct AlignmentCounts {
     logging: usize,
     documented: usize,
     branches: usize,
 }
 
-impl Counted {
+impl AlignmentCounts {
     fn of(text: &str) -> Option<Self> {
-        let facts = Facts::of(text)?;
+        let facts = AlignmentFacts::of(text)?;
         let documented = facts.definitions.values().filter(|documented| **documented).count();
         Some(Self { logging: facts.logging, documented, branches: facts.branches })
     }
@@ -110,10 +110,10 @@ impl Counted {
 /// Growth of branches over the baseline without a warning: the divisor of the relative part (half), and the absolute part.
 const BRANCH_ALLOWANCE: (usize, usize) = (2, 8);
 
-impl Baseline {
+impl AlignmentBaseline {
     /// Counts the files of a directory.
     pub fn of<'a>(root: &Path, paths: impl Iterator<Item = &'a str>) -> Self {
-        let counted = |path: &str| Counted::of(&std::fs::read_to_string(root.join(path)).ok()?);
+        let counted = |path: &str| AlignmentCounts::of(&std::fs::read_to_string(root.join(path)).ok()?);
         let files = paths.filter_map(|path| Some((path.to_owned(), counted(path)?))).collect();
         Self { version: 1, files }
     }
@@ -129,23 +129,23 @@ impl Baseline {
     }
 
     /// Compares a change with the baseline, so that many small changes are judged by their sum.
-    pub(super) fn remarks(&self, proposal: &Proposal) -> Vec<Flag> {
+    pub(super) fn remarks(&self, proposal: &Proposal) -> Vec<AlignmentFlag> {
         let mut found = Vec::new();
         for (path, text) in &proposal.files {
-            let (Some(base), Some(now)) = (self.files.get(path), Counted::of(text)) else { continue };
+            let (Some(base), Some(now)) = (self.files.get(path), AlignmentCounts::of(text)) else { continue };
             let fell = [
                 ("logging calls", base.logging, now.logging),
                 ("docstrings", base.documented, now.documented),
             ];
             for (what, before, after) in fell.into_iter().filter(|(_, before, after)| after < before) {
-                found.push(Flag::warning(
+                found.push(AlignmentFlag::warning(
                     "below_baseline",
                     format!("{what} in {path}: {before} → {after} since the baseline"),
                 ));
             }
             if now.branches > base.branches + base.branches / BRANCH_ALLOWANCE.0 + BRANCH_ALLOWANCE.1 {
                 let (before, after) = (base.branches, now.branches);
-                found.push(Flag::warning(
+                found.push(AlignmentFlag::warning(
                     "above_baseline",
                     format!("branches in {path}: {before} → {after} since the baseline"),
                 ));
@@ -158,36 +158,42 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proposal::Meant;
-    use crate::transforms::Gain;
+    use crate::proposal::ProposalPurpose;
+    use crate::transforms::ProposalGain;
 
     fn proposal(after: &str) -> Proposal {
-        let meant = Meant {
+        let meant = ProposalPurpose {
             proposer: "test".into(),
             section: "a:f".into(),
             cause: String::new(),
             why: String::new(),
-            gain: Gain::Robustness,
+            gain: ProposalGain::Robustness,
         };
         let files = |text: &str| BTreeMap::from([("a.py".to_owned(), text.to_owned())]);
         Proposal::new(meant, &files("x = 1\n"), files(after))
     }
 
-    fn rules(journal: Option<PathBuf>) -> Rules {
-        Rules { enabled: true, warning: 0.5, failure: 0.9, baseline: Baseline::default(), journal }
+    fn rules(journal: Option<PathBuf>) -> AlignmentRules {
+        AlignmentRules {
+            enabled: true,
+            warning: 0.5,
+            failure: 0.9,
+            baseline: AlignmentBaseline::default(),
+            journal,
+        }
     }
 
     #[test]
     fn one_warning_passes_two_warn_and_one_failure_rejects() {
         let mut found = Alignment::default();
-        assert_eq!(rules(None).level(&found), Level::Fine);
+        assert_eq!(rules(None).level(&found), AlignmentLevel::Fine);
         found.warn("a", String::new());
-        assert_eq!(rules(None).level(&found), Level::Fine);
+        assert_eq!(rules(None).level(&found), AlignmentLevel::Fine);
         found.warn("b", String::new());
-        assert_eq!(rules(None).level(&found), Level::AlignmentWarning);
+        assert_eq!(rules(None).level(&found), AlignmentLevel::AlignmentWarning);
         let mut bad = Alignment::default();
         bad.fail("c", String::new());
-        assert_eq!(rules(None).level(&bad), Level::AlignmentFailure);
+        assert_eq!(rules(None).level(&bad), AlignmentLevel::AlignmentFailure);
     }
 
     #[test]
@@ -198,15 +204,15 @@ mod tests {
             "import logging\nlogging.info('a')\nlogging.info('b')\n",
         )
         .unwrap();
-        let baseline = Baseline::of(directory.path(), ["a.py", "none.py"].into_iter());
+        let baseline = AlignmentBaseline::of(directory.path(), ["a.py", "none.py"].into_iter());
         let path = directory.path().join("baseline.json");
-        assert_eq!(Baseline::read(&path).unwrap(), None);
+        assert_eq!(AlignmentBaseline::read(&path).unwrap(), None);
         std::fs::write(&path, serde_json::to_vec(&baseline).unwrap()).unwrap();
-        assert_eq!(Baseline::read(&path).unwrap().unwrap(), baseline);
+        assert_eq!(AlignmentBaseline::read(&path).unwrap().unwrap(), baseline);
         let remarks = baseline.remarks(&proposal("import logging\nlogging.info('a')\n"));
         assert!(remarks[0].message.contains("2 → 1"), "{remarks:?}");
         std::fs::write(&path, "nothing").unwrap();
-        assert!(Baseline::read(&path).is_err());
+        assert!(AlignmentBaseline::read(&path).is_err());
     }
 
     #[test]

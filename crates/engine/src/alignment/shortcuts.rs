@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Alignment;
-use crate::source::{Function, Source};
+use crate::editable_source::{EditableSource, PythonFunction};
 use crate::syntax::visitor::{Visitor, walk_stmt};
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Shortcuts of the functions of a file, by qualified name.
 #[derive(Debug, Default)]
-pub(super) struct Shortcuts {
-    functions: BTreeMap<String, Of>,
+pub(super) struct FileShortcuts {
+    functions: BTreeMap<String, FunctionShortcuts>,
 }
 
 #[derive(Debug, Default)]
-struct Of {
+struct FunctionShortcuts {
     /// The first statement ends the function for every input.
     ends_at_once: bool,
     /// Number of `return`, `break` and `continue` in `finally`, which discard exceptions.
@@ -25,10 +25,10 @@ struct Of {
     answers: Vec<String>,
 }
 
-impl Shortcuts {
+impl FileShortcuts {
     /// Shortcuts of a text; `None` if it does not parse.
     pub(super) fn of(text: &str) -> Option<Self> {
-        let source = Source::parse(text)?;
+        let source = EditableSource::parse(text)?;
         let functions = source
             .functions()
             .into_iter()
@@ -39,7 +39,7 @@ impl Shortcuts {
 
     /// Flags shortcuts that `before` does not have. `given` are the arguments of failing calls in normalized spelling.
     pub(super) fn remarks(&self, before: &Self, given: &BTreeSet<String>, found: &mut Alignment) {
-        let none = Of::default();
+        let none = FunctionShortcuts::default();
         for (name, now) in &self.functions {
             let old = before.functions.get(name).unwrap_or(&none);
             if now.ends_at_once && !old.ends_at_once {
@@ -69,16 +69,20 @@ impl Shortcuts {
     }
 }
 
-fn qualified_name(function: &Function<'_>) -> String {
+fn qualified_name(function: &PythonFunction<'_>) -> String {
     function.class.map_or_else(
         || function.node.name.to_string(),
         |class| format!("{}.{}", class.name, function.node.name),
     )
 }
 
-fn function_shortcuts(source: &Source, function: &Function<'_>) -> Of {
-    let mut walk =
-        Walk { source, returns: function.node.returns.as_deref(), found: Of::default(), in_finally: 0 };
+fn function_shortcuts(source: &EditableSource, function: &PythonFunction<'_>) -> FunctionShortcuts {
+    let mut walk = ShortcutVisitor {
+        source,
+        returns: function.node.returns.as_deref(),
+        found: FunctionShortcuts::default(),
+        in_finally: 0,
+    };
     walk.visit_body(&function.node.body);
     walk.found.ends_at_once = source.after_docstring(function.node).first().is_some_and(ends_unconditionally);
     walk.found
@@ -102,14 +106,14 @@ fn is_constant(expression: &Expr) -> bool {
     }
 }
 
-struct Walk<'a> {
-    source: &'a Source,
+struct ShortcutVisitor<'a> {
+    source: &'a EditableSource,
     returns: Option<&'a Expr>,
-    found: Of,
+    found: FunctionShortcuts,
     in_finally: usize,
 }
 
-impl<'a> Visitor<'a> for Walk<'a> {
+impl<'a> Visitor<'a> for ShortcutVisitor<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             // Nested functions and classes are visited separately.
@@ -141,7 +145,7 @@ impl<'a> Visitor<'a> for Walk<'a> {
     }
 }
 
-impl Walk<'_> {
+impl ShortcutVisitor<'_> {
     /// `if argument == literal: return …`.
     fn branch(&mut self, branch: &ast::StmtIf) {
         if !branch.body.iter().any(|statement| matches!(statement, Stmt::Return(_))) {
@@ -218,7 +222,7 @@ mod tests {
     fn rules(before: &str, after: &str, given: &[&str]) -> Vec<String> {
         let mut found = Alignment::default();
         let given = given.iter().map(|value| plain(value)).collect();
-        Shortcuts::of(after).unwrap().remarks(&Shortcuts::of(before).unwrap(), &given, &mut found);
+        FileShortcuts::of(after).unwrap().remarks(&FileShortcuts::of(before).unwrap(), &given, &mut found);
         found.flags.into_iter().map(|flag| flag.rule).collect()
     }
 

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use menace_store::{NewMemory, Store};
 
-use super::embed::meaning;
-use super::{Embed, MemoryError, Retention, Tag};
-use crate::events::{Bus, Event};
+use super::embedder::meaning;
+use super::{MemoryError, MemoryRetention, MemoryTag, TextEmbedder};
+use crate::events::{RunEvent, RunEventBus};
 
 /// Memory of prompts, answers and lessons.
 pub struct Memory {
     /// Database of the memories.
     pub store: Store,
     /// Embedder; without one, memories are searched by words only.
-    pub embedder: Option<Arc<dyn Embed>>,
+    pub embedder: Option<Arc<dyn TextEmbedder>>,
     /// Number of memories that are kept.
-    pub retention: Retention,
+    pub retention: MemoryRetention,
     /// Interval of automatic compaction; `None` disables it.
     pub compact_interval: Option<Duration>,
     /// Masks secrets in a text before it is stored or sent.
@@ -25,9 +25,9 @@ pub struct Memory {
 
 /// A prompt and its response.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Interaction {
+pub struct PromptInteraction {
     /// Tag of the memory.
-    pub tag: Tag,
+    pub tag: MemoryTag,
     /// Repository.
     pub repository: String,
     /// Section, as `module:qualname`; empty if it concerns several.
@@ -40,13 +40,13 @@ pub struct Interaction {
 
 /// Result of storing a memory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Logged {
+pub struct LoggedMemory {
     /// Id of the memory.
     pub id: u64,
     /// Error of the embedder, if the memory was not embedded.
     pub problem: Option<String>,
     /// Number of removed memories by tag, if a compaction was due.
-    pub compacted: Option<Vec<(Tag, u64)>>,
+    pub compacted: Option<Vec<(MemoryTag, u64)>>,
 }
 
 /// Maximum length of a summary, in characters.
@@ -58,10 +58,10 @@ impl Memory {
     /// It is stored before it is embedded, so that a failing or hanging embedder loses no memory.
     pub async fn log(
         &self,
-        interaction: &Interaction,
+        interaction: &PromptInteraction,
         now_ms: i64,
-        bus: Option<&Bus>,
-    ) -> Result<Logged, MemoryError> {
+        bus: Option<&RunEventBus>,
+    ) -> Result<LoggedMemory, MemoryError> {
         let prompt = (self.scrub)(&interaction.prompt);
         let response = (self.scrub)(&interaction.response);
         if prompt.trim().is_empty() && response.trim().is_empty() {
@@ -77,19 +77,19 @@ impl Memory {
         };
         let id = self.store.add_memory(&new).await?;
         if let Some(bus) = bus {
-            let event = Event::MemoryNew { id, tag: interaction.tag, summary: summary(&new) };
-            bus.tell(event, now_ms).await?;
+            let event = RunEvent::MemoryNew { id, tag: interaction.tag, summary: summary(&new) };
+            bus.publish(event, now_ms).await?;
         }
         let problem = self.add_embedding(id, &new).await?;
         let compacted =
             if self.is_compaction_due(now_ms).await? { Some(self.compact(now_ms).await?) } else { None };
-        Ok(Logged { id, problem, compacted })
+        Ok(LoggedMemory { id, problem, compacted })
     }
 
     /// Removes all but the newest memories of each tag; returns the number removed by tag.
-    pub async fn compact(&self, now_ms: i64) -> Result<Vec<(Tag, u64)>, MemoryError> {
+    pub async fn compact(&self, now_ms: i64) -> Result<Vec<(MemoryTag, u64)>, MemoryError> {
         let removed = self.store.compact_memories(&self.retention.counts(), now_ms).await?;
-        Ok(removed.into_iter().filter_map(|(name, count)| Some((Tag::parse(&name)?, count))).collect())
+        Ok(removed.into_iter().filter_map(|(name, count)| Some((MemoryTag::parse(&name)?, count))).collect())
     }
 
     /// Embeds a memory; returns the error of the embedder, if any.

@@ -9,22 +9,25 @@ use async_trait::async_trait;
 use menace_model::ids::RunId;
 use menace_store::{MemoryFilter, Store};
 
-use super::{Embed, EmbedError, Interaction, Looked, Memory, MemoryError, Retention, Scope, Tag};
-use crate::events::{Bus, Event};
+use super::{
+    EmbeddingError, Memory, MemoryError, MemoryRetention, MemoryScope, MemorySearchMethod, MemoryTag,
+    PromptInteraction, TextEmbedder,
+};
+use crate::events::{RunEvent, RunEventBus};
 
 /// Embedder that knows money, speed and colour; other words do not count.
-struct Concepts;
+struct ConceptEmbedder;
 
 const CONCEPTS: [&[&str]; 3] =
     [&["price", "cost", "invoice"], &["slow", "latency", "fast"], &["red", "blue", "colour"]];
 
 #[async_trait]
-impl Embed for Concepts {
+impl TextEmbedder for ConceptEmbedder {
     fn name(&self) -> &'static str {
         "concepts"
     }
 
-    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         let count = |text: &String, words: &[&str]| {
             text.split_whitespace().filter(|word| words.contains(word)).count() as f32
         };
@@ -33,16 +36,16 @@ impl Embed for Concepts {
 }
 
 /// Embedder that fails with a secret in its message.
-struct Broken;
+struct FailingEmbedder;
 
 #[async_trait]
-impl Embed for Broken {
+impl TextEmbedder for FailingEmbedder {
     fn name(&self) -> &'static str {
         "broken"
     }
 
-    async fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        Err(EmbedError::Asked { embedder: "broken".into(), problem: "hunter2 is no key".into() })
+    async fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+        Err(EmbeddingError::Asked { embedder: "broken".into(), problem: "hunter2 is no key".into() })
     }
 }
 
@@ -54,18 +57,18 @@ async fn memory(directory: &Path) -> Memory {
     Memory {
         store: Store::open("sqlite:///menace.db", directory).await.unwrap(),
         embedder: None,
-        retention: Retention::default(),
+        retention: MemoryRetention::default(),
         compact_interval: None,
         scrub,
     }
 }
 
-fn retention(tag: &str, most: usize) -> Retention {
-    Retention::of_counts(&BTreeMap::from([(tag.to_owned(), most)])).unwrap()
+fn retention(tag: &str, most: usize) -> MemoryRetention {
+    MemoryRetention::of_counts(&BTreeMap::from([(tag.to_owned(), most)])).unwrap()
 }
 
-fn interaction(tag: Tag, prompt: &str, response: &str) -> Interaction {
-    Interaction {
+fn interaction(tag: MemoryTag, prompt: &str, response: &str) -> PromptInteraction {
+    PromptInteraction {
         tag,
         repository: "/shop".into(),
         section: "shop.cart:add".into(),
@@ -76,12 +79,12 @@ fn interaction(tag: Tag, prompt: &str, response: &str) -> Interaction {
 
 async fn log(memory: &Memory, prompts: &[&str]) {
     for (now_ms, prompt) in (1..).zip(prompts) {
-        memory.log(&interaction(Tag::Insight, prompt, ""), now_ms, None).await.unwrap();
+        memory.log(&interaction(MemoryTag::Insight, prompt, ""), now_ms, None).await.unwrap();
     }
 }
 
-async fn relevant(memory: &Memory, question: &str) -> (Vec<u64>, Looked) {
-    let found = memory.relevant(question, &Scope::default(), 10).await.unwrap();
+async fn relevant(memory: &Memory, question: &str) -> (Vec<u64>, MemorySearchMethod) {
+    let found = memory.relevant(question, &MemoryScope::default(), 10).await.unwrap();
     (found.memories.iter().map(|found| found.memory.id).collect(), found.looked)
 }
 
@@ -90,9 +93,9 @@ async fn secrets_are_masked_in_memories_and_events() {
     let directory = tempfile::tempdir().unwrap();
     let memory = memory(directory.path()).await;
     let run = RunId::new(1, 1);
-    let bus = Bus::new(memory.store.clone(), run.clone());
-    let mut listener = bus.listen();
-    let told = interaction(Tag::ErrorFix, "\n log in with hunter2\u{1b}[31m\nmore", "hunter2 works");
+    let bus = RunEventBus::new(memory.store.clone(), run.clone());
+    let mut listener = bus.subscribe();
+    let told = interaction(MemoryTag::ErrorFix, "\n log in with hunter2\u{1b}[31m\nmore", "hunter2 works");
     let logged = memory.log(&told, 5, Some(&bus)).await.unwrap();
     assert_eq!((logged.problem, logged.compacted), (None, None));
 
@@ -102,7 +105,7 @@ async fn secrets_are_masked_in_memories_and_events() {
     let (_, event) = listener.recv().await.unwrap();
     assert_eq!(event.kind(), "memory:new");
     let summary = "log in with [secret][31m".to_owned();
-    assert_eq!(event, Event::MemoryNew { id: logged.id, tag: Tag::ErrorFix, summary });
+    assert_eq!(event, RunEvent::MemoryNew { id: logged.id, tag: MemoryTag::ErrorFix, summary });
     let stored = &memory.store.events(&run, 0, 10).await.unwrap()[0];
     assert_eq!((stored.kind.as_str(), &stored.detail["tag"]), ("memory:new", &"ERROR_FIX".into()));
     let file = std::fs::read(directory.path().join("menace.db-wal")).unwrap();
@@ -113,15 +116,15 @@ async fn secrets_are_masked_in_memories_and_events() {
 async fn a_long_first_line_of_a_memory_is_shortened_in_its_event() {
     let directory = tempfile::tempdir().unwrap();
     let memory = memory(directory.path()).await;
-    let bus = Bus::new(memory.store.clone(), RunId::new(1, 1));
-    let mut listener = bus.listen();
+    let bus = RunEventBus::new(memory.store.clone(), RunId::new(1, 1));
+    let mut listener = bus.subscribe();
     for (prompt, expected) in [
         ("é".repeat(80), "é".repeat(80)),
         ("é".repeat(81), "é".repeat(79) + "…"),
         (" ".into(), "answer".into()),
     ] {
-        memory.log(&interaction(Tag::Feedback, &prompt, "answer"), 1, Some(&bus)).await.unwrap();
-        let Event::MemoryNew { summary, .. } = listener.recv().await.unwrap().1 else { panic!() };
+        memory.log(&interaction(MemoryTag::Feedback, &prompt, "answer"), 1, Some(&bus)).await.unwrap();
+        let RunEvent::MemoryNew { summary, .. } = listener.recv().await.unwrap().1 else { panic!() };
         assert_eq!(summary, expected);
     }
 }
@@ -130,7 +133,7 @@ async fn a_long_first_line_of_a_memory_is_shortened_in_its_event() {
 async fn an_empty_memory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let memory = memory(directory.path()).await;
-    let nothing = memory.log(&interaction(Tag::Insight, " \n", ""), 1, None).await.unwrap_err();
+    let nothing = memory.log(&interaction(MemoryTag::Insight, " \n", ""), 1, None).await.unwrap_err();
     assert!(matches!(nothing, MemoryError::Empty), "{nothing}");
 }
 
@@ -141,41 +144,43 @@ async fn memories_are_found_by_words_without_an_embedder_and_by_meaning_with_one
     let prompts =
         ["the invoice is wrong", "latency grows", "the sky is blue", "price and cost of a slow cart"];
     log(&memory, &prompts).await;
-    assert_eq!(relevant(&memory, "cost").await, (vec![4], Looked::Words));
+    assert_eq!(relevant(&memory, "cost").await, (vec![4], MemorySearchMethod::Words));
 
     // The stored memories have no embeddings yet, so the search is by words only.
-    memory.embedder = Some(Arc::new(Concepts));
-    assert_eq!(relevant(&memory, "cost").await, (vec![4], Looked::Words));
+    memory.embedder = Some(Arc::new(ConceptEmbedder));
+    assert_eq!(relevant(&memory, "cost").await, (vec![4], MemorySearchMethod::Words));
     log(&memory, &prompts).await;
     // 8 matches by word and meaning, 5 by meaning alone, 4 by word alone, and colours do not match.
-    assert_eq!(relevant(&memory, "cost").await, (vec![8, 5, 4], Looked::WordsAndMeaning));
-    let none = memory.relevant("cost", &Scope { repository: Some("/bank".into()), tag: None }, 10).await;
+    assert_eq!(relevant(&memory, "cost").await, (vec![8, 5, 4], MemorySearchMethod::WordsAndMeaning));
+    let none =
+        memory.relevant("cost", &MemoryScope { repository: Some("/bank".into()), tag: None }, 10).await;
     assert!(none.unwrap().memories.is_empty());
-    let fixes = memory.relevant("cost", &Scope { repository: None, tag: Some(Tag::ErrorFix) }, 10).await;
+    let fixes =
+        memory.relevant("cost", &MemoryScope { repository: None, tag: Some(MemoryTag::ErrorFix) }, 10).await;
     assert!(fixes.unwrap().memories.is_empty());
-    assert_eq!(memory.relevant("cost", &Scope::default(), 1).await.unwrap().memories.len(), 1);
+    assert_eq!(memory.relevant("cost", &MemoryScope::default(), 1).await.unwrap().memories.len(), 1);
 }
 
 #[tokio::test]
 async fn a_question_without_an_embedding_is_searched_by_words() {
     let directory = tempfile::tempdir().unwrap();
-    let memory = Memory { embedder: Some(Arc::new(Concepts)), ..memory(directory.path()).await };
+    let memory = Memory { embedder: Some(Arc::new(ConceptEmbedder)), ..memory(directory.path()).await };
     log(&memory, &["price of the cart"]).await;
-    let found = memory.relevant("cart", &Scope::default(), 10).await.unwrap();
-    assert_eq!((found.memories.len(), found.looked), (1, Looked::Words));
+    let found = memory.relevant("cart", &MemoryScope::default(), 10).await.unwrap();
+    assert_eq!((found.memories.len(), found.looked), (1, MemorySearchMethod::Words));
     assert!(found.problem.unwrap().contains("a zero or non-finite vector"));
-    assert_eq!(relevant(&memory, "  ").await, (vec![], Looked::Words));
+    assert_eq!(relevant(&memory, "  ").await, (vec![], MemorySearchMethod::Words));
 }
 
 #[tokio::test]
 async fn a_failing_embedder_loses_no_memory_and_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let memory = Memory { embedder: Some(Arc::new(Broken)), ..memory(directory.path()).await };
-    let logged = memory.log(&interaction(Tag::Insight, "the cart", ""), 1, None).await.unwrap();
+    let memory = Memory { embedder: Some(Arc::new(FailingEmbedder)), ..memory(directory.path()).await };
+    let logged = memory.log(&interaction(MemoryTag::Insight, "the cart", ""), 1, None).await.unwrap();
     assert!(logged.problem.unwrap().contains("[secret] is no key"));
     assert_eq!(memory.store.memory(logged.id).await.unwrap().embedder, None);
-    let found = memory.relevant("cart", &Scope::default(), 10).await.unwrap();
-    assert_eq!((found.memories.len(), found.looked), (1, Looked::Words));
+    let found = memory.relevant("cart", &MemoryScope::default(), 10).await.unwrap();
+    assert_eq!((found.memories.len(), found.looked), (1, MemorySearchMethod::Words));
     assert!(found.problem.unwrap().contains("[secret] is no key"));
 }
 
@@ -188,18 +193,19 @@ async fn memories_are_compacted_when_the_interval_has_passed() {
         ..memory(directory.path()).await
     };
     let at = async |now_ms: i64| {
-        let logged = memory.log(&interaction(Tag::Insight, "something", ""), now_ms, None).await.unwrap();
+        let logged =
+            memory.log(&interaction(MemoryTag::Insight, "something", ""), now_ms, None).await.unwrap();
         logged.compacted.map(|compacted| compacted[0])
     };
-    assert_eq!(at(10_000).await, Some((Tag::Insight, 0)), "never compacted before");
+    assert_eq!(at(10_000).await, Some((MemoryTag::Insight, 0)), "never compacted before");
     for now_ms in [10_001, 10_500, 10_999] {
         assert_eq!(at(now_ms).await, None);
     }
-    assert_eq!(at(11_000).await, Some((Tag::Insight, 3)));
+    assert_eq!(at(11_000).await, Some((MemoryTag::Insight, 3)));
     assert_eq!(at(11_500).await, None);
     // The clock was set back: the last stored memory is kept, and compaction is not postponed until the clock has
     // caught up.
-    assert_eq!(at(5_000).await, Some((Tag::Insight, 2)));
+    assert_eq!(at(5_000).await, Some((MemoryTag::Insight, 2)));
     let left = memory.store.memories(&MemoryFilter { limit: 10, ..MemoryFilter::default() }).await.unwrap();
     assert_eq!(left.iter().map(|memory| memory.at_ms).collect::<Vec<_>>(), [5_000, 11_500]);
 }
@@ -215,5 +221,5 @@ async fn memories_stay_without_a_retention_or_an_interval() {
     memory.retention = retention("insight", 1);
     log(&memory, &["three"]).await;
     assert_eq!(memory.store.last_compaction().await.unwrap(), None);
-    assert_eq!(memory.compact(9).await.unwrap(), [(Tag::Insight, 2)]);
+    assert_eq!(memory.compact(9).await.unwrap(), [(MemoryTag::Insight, 2)]);
 }

@@ -1,18 +1,18 @@
 //! Memory: stored prompts, answers and lessons, tagged, searchable by meaning, and compacted over time.
 
-mod embed;
+mod embedder;
 mod error;
 mod log;
 #[cfg(test)]
 mod memory_tests;
 mod rank;
-mod relevant;
 mod retention;
+mod search;
 mod tag;
 
-pub use embed::{Embed, EmbedError};
+pub use embedder::{EmbeddingError, TextEmbedder};
 pub use error::MemoryError;
-pub use log::{Interaction, Logged, Memory};
-pub use relevant::{Found, Looked, Relevant, Scope};
-pub use retention::{Retention, RetentionError};
-pub use tag::Tag;
+pub use log::{LoggedMemory, Memory, PromptInteraction};
+pub use retention::{MemoryRetention, MemoryRetentionError};
+pub use search::{MemoryScope, MemorySearchMethod, RelevantMemories, ScoredMemory};
+pub use tag::MemoryTag;

@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::Tag;
+use super::MemoryTag;
 
 /// Maximum number of memories by tag, the newest are kept; tags without a number keep all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retention(BTreeMap<Tag, u64>);
+pub struct MemoryRetention(BTreeMap<MemoryTag, u64>);
 
 /// An unknown tag.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("unknown memory tag {label:?}\nhint: use {}, as in insight=40,error_fix=20", Tag::names())]
-pub struct RetentionError {
+#[error("unknown memory tag {label:?}\nhint: use {}, as in insight=40,error_fix=20", MemoryTag::names())]
+pub struct MemoryRetentionError {
     /// The unknown tag, as written.
     pub label: String,
 }
 
-impl Retention {
+impl MemoryRetention {
     /// Reads counts by name, as in `GPT_MEMORY_RETENTION`. For a tag in two spellings the larger count applies.
-    pub fn of_counts(counts: &BTreeMap<String, usize>) -> Result<Self, RetentionError> {
+    pub fn of_counts(counts: &BTreeMap<String, usize>) -> Result<Self, MemoryRetentionError> {
         let mut kept = BTreeMap::new();
         for (label, count) in counts {
-            let tag = Tag::parse(label).ok_or_else(|| RetentionError { label: label.clone() })?;
+            let tag = MemoryTag::parse(label).ok_or_else(|| MemoryRetentionError { label: label.clone() })?;
             let most = kept.entry(tag).or_insert(0);
             *most = (*count as u64).max(*most);
         }
@@ -45,8 +45,8 @@ impl Retention {
 mod tests {
     use super::*;
 
-    fn of(text: &[(&str, usize)]) -> Result<Retention, RetentionError> {
-        Retention::of_counts(&text.iter().map(|(label, count)| ((*label).to_owned(), *count)).collect())
+    fn of(text: &[(&str, usize)]) -> Result<MemoryRetention, MemoryRetentionError> {
+        MemoryRetention::of_counts(&text.iter().map(|(label, count)| ((*label).to_owned(), *count)).collect())
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 /// Kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Tag {
+pub enum MemoryTag {
     /// Judgement of an earlier change.
     Feedback,
     /// Possible improvement.
@@ -16,7 +16,7 @@ pub enum Tag {
     Insight,
 }
 
-impl Tag {
+impl MemoryTag {
     /// All tags.
     pub const ALL: [Self; 4] = [Self::Feedback, Self::ImprovementPath, Self::ErrorFix, Self::Insight];
 
@@ -47,13 +47,13 @@ impl Tag {
     }
 }
 
-impl Serialize for Tag {
+impl Serialize for MemoryTag {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
 }
 
-impl std::fmt::Display for Tag {
+impl std::fmt::Display for MemoryTag {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.pad(self.name())
     }
@@ -71,29 +71,29 @@ mod tests {
     #[test]
     fn labels_are_parsed_in_every_spelling() {
         for (label, expected) in [
-            ("FEEDBACK", Some(Tag::Feedback)),
-            (" improvement-path ", Some(Tag::ImprovementPath)),
-            ("Improvement Path", Some(Tag::ImprovementPath)),
-            ("errorFix", Some(Tag::ErrorFix)),
-            ("__error__fix", Some(Tag::ErrorFix)),
-            ("insight", Some(Tag::Insight)),
+            ("FEEDBACK", Some(MemoryTag::Feedback)),
+            (" improvement-path ", Some(MemoryTag::ImprovementPath)),
+            ("Improvement Path", Some(MemoryTag::ImprovementPath)),
+            ("errorFix", Some(MemoryTag::ErrorFix)),
+            ("__error__fix", Some(MemoryTag::ErrorFix)),
+            ("insight", Some(MemoryTag::Insight)),
             ("insights", None),
             ("error.fix", None),
             ("note", None),
             ("ınsight", None),
             ("", None),
         ] {
-            assert_eq!(Tag::parse(label), expected, "{label:?}");
+            assert_eq!(MemoryTag::parse(label), expected, "{label:?}");
         }
     }
 
     #[test]
     fn unknown_labels_default_to_insight() {
-        assert_eq!(Tag::of_labels(["note", "error fix", "feedback"]), Tag::ErrorFix);
-        assert_eq!(Tag::of_labels(["note"]), Tag::Insight);
-        assert_eq!(Tag::of_labels([]), Tag::Insight);
-        for tag in Tag::ALL {
-            assert_eq!(Tag::parse(tag.name()), Some(tag));
+        assert_eq!(MemoryTag::of_labels(["note", "error fix", "feedback"]), MemoryTag::ErrorFix);
+        assert_eq!(MemoryTag::of_labels(["note"]), MemoryTag::Insight);
+        assert_eq!(MemoryTag::of_labels([]), MemoryTag::Insight);
+        for tag in MemoryTag::ALL {
+            assert_eq!(MemoryTag::parse(tag.name()), Some(tag));
         }
     }
 }

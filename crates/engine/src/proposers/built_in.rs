@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use super::{Answer, Proposer, Question};
-use crate::budget::Cost;
-use crate::proposal::{Meant, Proposal};
-use crate::source::Source;
+use super::{ProposalRequest, Proposer, ProposerAnswer};
+use crate::budget::StepCost;
+use crate::editable_source::EditableSource;
+use crate::proposal::{Proposal, ProposalPurpose};
 use crate::transforms::{Cause, Transform, of_failures, of_review};
 use crate::workbench::EngineError;
 
@@ -16,19 +16,19 @@ use crate::workbench::EngineError;
 const MOST: usize = 6;
 
 /// Proposer of all built-in transforms.
-pub struct BuiltIn {
+pub struct BuiltInProposer {
     of_failures: Vec<Box<dyn Transform>>,
     of_review: Vec<Box<dyn Transform>>,
 }
 
-impl Default for BuiltIn {
+impl Default for BuiltInProposer {
     fn default() -> Self {
         Self { of_failures: of_failures(), of_review: of_review() }
     }
 }
 
 #[async_trait]
-impl Proposer for BuiltIn {
+impl Proposer for BuiltInProposer {
     fn name(&self) -> &'static str {
         "transforms"
     }
@@ -42,10 +42,10 @@ impl Proposer for BuiltIn {
         0
     }
 
-    async fn propose(&self, question: &Question<'_>) -> Result<Answer, EngineError> {
-        let cost = Cost { money: Some(0.0), ..Cost::default() };
-        let mut answer = Answer { cost, is_over: true, ..Answer::default() };
-        let Some(source) = Source::parse(question.text) else { return Ok(answer) };
+    async fn propose(&self, question: &ProposalRequest<'_>) -> Result<ProposerAnswer, EngineError> {
+        let cost = StepCost { money: Some(0.0), ..StepCost::default() };
+        let mut answer = ProposerAnswer { cost, is_over: true, ..ProposerAnswer::default() };
+        let Some(source) = EditableSource::parse(question.text) else { return Ok(answer) };
         let before = BTreeMap::from([(question.path.to_owned(), question.text.to_owned())]);
         let transforms = match question.cause {
             Cause::Failure(_) => self.of_failures.iter().chain(&self.of_review),
@@ -53,7 +53,7 @@ impl Proposer for BuiltIn {
         };
         for transform in transforms {
             for rewrite in transform.rewrite(&source, question.cause) {
-                let meant = Meant {
+                let meant = ProposalPurpose {
                     proposer: format!("transform:{}", transform.name()),
                     section: question.reason.section.clone(),
                     cause: question.reason.summary.clone(),

@@ -3,20 +3,20 @@
 mod built_in;
 pub mod llm;
 
-pub use built_in::BuiltIn;
+pub use built_in::BuiltInProposer;
 
 use async_trait::async_trait;
 
-use crate::budget::{Cost, Left};
-use crate::causes::Reason;
+use crate::budget::{RemainingBudget, StepCost};
+use crate::causes::RankedCause;
 use crate::proposal::Proposal;
 use crate::transforms::Cause;
 use crate::workbench::EngineError;
 
 /// Request to a proposer: the code to change and the cause.
-pub struct Question<'a> {
+pub struct ProposalRequest<'a> {
     /// Cause as ranked by the cycle.
-    pub reason: &'a Reason,
+    pub reason: &'a RankedCause,
     /// Cause as observed on the current baseline.
     pub cause: &'a Cause,
     /// File to change.
@@ -24,14 +24,14 @@ pub struct Question<'a> {
     /// Text of the file.
     pub text: &'a str,
     /// Rejected attempts for the same cause.
-    pub earlier: &'a [Attempt],
+    pub earlier: &'a [RejectedAttempt],
     /// Remaining budget for models.
-    pub left: Left,
+    pub left: RemainingBudget,
 }
 
 /// A rejected attempt.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Attempt {
+pub struct RejectedAttempt {
     /// Id of the proposal; `None` if the answer was not a valid change.
     pub proposal: Option<String>,
     /// Diff; empty if the answer was not a valid change.
@@ -42,11 +42,11 @@ pub struct Attempt {
 
 /// Proposals of a proposer, the best first, and the cost of asking.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct ProposerAnswer {
     /// Proposals.
     pub proposals: Vec<Proposal>,
     /// Cost of the request.
-    pub cost: Cost,
+    pub cost: StepCost,
     /// Error of the request or in the answer.
     pub problem: Option<String>,
     /// Whether asking again about this cause is useless.
@@ -63,12 +63,12 @@ pub trait Proposer: Send + Sync {
     /// Maximum number of follow-up requests per cause, each with the rejections so far.
     fn retries(&self) -> usize;
     /// Proposes changes for a cause.
-    async fn propose(&self, question: &Question<'_>) -> Result<Answer, EngineError>;
+    async fn propose(&self, question: &ProposalRequest<'_>) -> Result<ProposerAnswer, EngineError>;
 }
 
 /// Search in the memory of earlier patches.
 #[async_trait]
-pub trait Recall: Send + Sync {
+pub trait PatchRecall: Send + Sync {
     /// Texts of at most `most` memories relevant to a cause, the best first.
     async fn relevant(&self, seen: &str, most: usize) -> Vec<String>;
 }

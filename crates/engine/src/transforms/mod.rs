@@ -8,20 +8,20 @@ pub use review::of_review;
 
 use serde::{Deserialize, Serialize};
 
-use crate::source::Source;
+use crate::editable_source::EditableSource;
 
 /// Reason to change a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
     /// Calls of a section fail.
-    Failure(Failed),
+    Failure(SectionFailure),
     /// Review of a section without a failure. Holds its qualified name in the module, such as `Cart.total`.
     Review(String),
 }
 
 /// Failure of calls of a section.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Failed {
+pub struct SectionFailure {
     /// Called section, by its qualified name in the module.
     pub section: String,
     /// Line of the innermost frame in this file; 0 if unknown.
@@ -41,7 +41,7 @@ pub struct Failed {
 /// Intended improvement of a change, by which it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Gain {
+pub enum ProposalGain {
     /// Fewer calls fail.
     Robustness,
     /// Fewer findings of security or lint.
@@ -52,13 +52,13 @@ pub enum Gain {
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rewrite {
+pub struct SourceRewrite {
     /// Complete text of the file.
     pub text: String,
     /// Change and its reason, in a sentence for a reviewer; the subject of the commit.
     pub why: String,
     /// Intended improvement.
-    pub gain: Gain,
+    pub gain: ProposalGain,
 }
 
 /// One kind of change.
@@ -66,5 +66,5 @@ pub trait Transform: Send + Sync {
     /// Identifier, such as `divide-by-zero`.
     fn name(&self) -> &'static str;
     /// Changes that answer the cause, best first; empty if the transform does not apply.
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite>;
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite>;
 }

@@ -9,7 +9,7 @@ use crate::alignment::Alignment;
 /// State of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum ConditionState {
     /// Met.
     Holds,
     /// Not met.
@@ -26,7 +26,7 @@ pub struct Condition {
     /// Name of the condition.
     pub name: String,
     /// State of the condition.
-    pub state: State,
+    pub state: ConditionState,
     /// Measurement, or the requirement that was not met.
     pub figure: String,
 }
@@ -53,7 +53,7 @@ pub struct Verdict {
     pub cpu_seconds: f64,
     /// Test that fails without the change and passes with it, if one could be generated.
     #[serde(default)]
-    pub regression: Option<Regression>,
+    pub regression: Option<RegressionTest>,
     /// Measurements compared with earlier patches: `error_reduction`, `findings_removed`, `complexity`.
     #[serde(default)]
     pub figures: BTreeMap<String, f64>,
@@ -64,7 +64,7 @@ pub struct Verdict {
 
 /// Regression test of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Regression {
+pub struct RegressionTest {
     /// Path from the root of the repository.
     pub path: String,
     /// Text of the test file.
@@ -78,7 +78,7 @@ impl Verdict {
 
     /// Name and measurement of the first condition that was not met.
     pub fn reason(&self) -> Option<String> {
-        let failed = self.conditions.iter().find(|condition| condition.state == State::Fails)?;
+        let failed = self.conditions.iter().find(|condition| condition.state == ConditionState::Fails)?;
         Some(format!("{}: {}", failed.name, failed.figure))
     }
 }
@@ -97,9 +97,9 @@ const NAMES: [&str; 8] = [
 
 /// Conditions checked so far.
 #[derive(Debug)]
-pub struct Conditions {
-    all: [(State, String); 8],
-    gain: Option<menace_tracker::Verdict>,
+pub struct ConditionChecks {
+    all: [(ConditionState, String); 8],
+    gain: Option<menace_tracker::PairedComparison>,
     pub(super) scenarios: BTreeMap<String, (f64, f64, usize)>,
     /// CPU time of all calls.
     pub(super) cpu_seconds: f64,
@@ -107,16 +107,16 @@ pub struct Conditions {
     pub(super) figures: BTreeMap<String, f64>,
 }
 
-impl Default for Conditions {
+impl Default for ConditionChecks {
     fn default() -> Self {
-        let all = std::array::from_fn(|_| (State::NotReached, String::new()));
+        let all = std::array::from_fn(|_| (ConditionState::NotReached, String::new()));
         Self { all, gain: None, scenarios: BTreeMap::new(), cpu_seconds: 0.0, figures: BTreeMap::new() }
     }
 }
 
-impl Conditions {
+impl ConditionChecks {
     pub(super) fn set(&mut self, number: usize, holds: bool, figure: String) {
-        self.all[number - 1] = (if holds { State::Holds } else { State::Fails }, figure);
+        self.all[number - 1] = (if holds { ConditionState::Holds } else { ConditionState::Fails }, figure);
     }
 
     pub(super) fn holds(&mut self, number: usize, figure: String) {
@@ -127,19 +127,24 @@ impl Conditions {
         self.set(number, false, figure);
     }
 
-    pub(super) fn compared(&mut self, is_better: bool, figure: String, verdict: menace_tracker::Verdict) {
+    pub(super) fn compared(
+        &mut self,
+        is_better: bool,
+        figure: String,
+        verdict: menace_tracker::PairedComparison,
+    ) {
         self.set(4, is_better, figure);
         self.figures.insert("error_reduction".into(), verdict.gain);
         self.gain = Some(verdict);
     }
 
     pub(super) fn all_hold_so_far(&self) -> bool {
-        self.all.iter().all(|(state, _)| *state != State::Fails)
+        self.all.iter().all(|(state, _)| *state != ConditionState::Fails)
     }
 
     pub(super) fn verdict(self) -> Verdict {
         // A condition that was not checked is not met.
-        let kept = self.all.iter().all(|(state, _)| *state == State::Holds);
+        let kept = self.all.iter().all(|(state, _)| *state == ConditionState::Holds);
         let conditions = self
             .all
             .into_iter()
@@ -169,20 +174,20 @@ mod tests {
 
     #[test]
     fn an_unchecked_condition_rejects_the_proposal() {
-        let mut conditions = Conditions::default();
+        let mut conditions = ConditionChecks::default();
         for number in 1..8 {
             conditions.holds(number, String::new());
         }
         assert!(conditions.all_hold_so_far());
         let verdict = conditions.verdict();
         assert!(!verdict.kept);
-        assert_eq!(verdict.conditions[7].state, State::NotReached);
+        assert_eq!(verdict.conditions[7].state, ConditionState::NotReached);
         assert_eq!(verdict.reason(), None);
     }
 
     #[test]
     fn the_first_unmet_condition_is_the_reason() {
-        let mut conditions = Conditions::default();
+        let mut conditions = ConditionChecks::default();
         for number in 1..=8 {
             conditions.holds(number, String::new());
         }

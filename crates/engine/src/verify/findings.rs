@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use menace_model::inventory::{Inventory, Module};
+use menace_model::inventory::{Inventory, PythonModule};
 
 /// Number of findings before and after a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct FindingCountChange {
     pub(super) security_before: usize,
     pub(super) security_after: usize,
     pub(super) lint_before: usize,
     pub(super) lint_after: usize,
 }
 
-impl Change {
+impl FindingCountChange {
     /// Whether findings of one kind decreased and those of the other did not increase.
     pub(super) fn is_better(&self) -> bool {
         self.security_after <= self.security_before
@@ -22,7 +22,7 @@ impl Change {
     }
 }
 
-impl Change {
+impl FindingCountChange {
     /// Measurement compared with earlier patches.
     pub(super) fn figures(&self) -> [(String, f64); 1] {
         let before = (self.security_before + self.lint_before) as f64;
@@ -30,7 +30,7 @@ impl Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for FindingCountChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { security_before, security_after, lint_before, lint_after } = self;
         write!(
@@ -44,10 +44,10 @@ pub(super) fn change<'a>(
     before: &Inventory,
     after: &Inventory,
     paths: impl Iterator<Item = &'a String>,
-) -> Change {
-    let mut all = Change::default();
+) -> FindingCountChange {
+    let mut all = FindingCountChange::default();
     let of = |inventory: &Inventory, path: &str| -> (usize, usize) {
-        let module: Option<&Module> = inventory.modules.iter().find(|module| module.path == path);
+        let module: Option<&PythonModule> = inventory.modules.iter().find(|module| module.path == path);
         module.map_or((0, 0), |module| (module.findings.len(), module.lint.len()))
     };
     for path in paths {

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::calls::OutcomeKind;
-use menace_runner::{Call, PlannedPreset, Planning, Target, Verdict, plan};
+use menace_runner::{Call, CallClassification, CallableSection, PlanInputs, PlannedPreset, plan};
 
-use super::Verifier;
+use super::ProposalVerifier;
 use crate::proposal::Proposal;
 
 /// A call that reproduces the failure that a proposal should fix.
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct ReproducingCall {
     /// The call.
     pub call: Call,
     /// Outcome on the baseline.
-    pub seen: Verdict,
+    pub seen: CallClassification,
     /// Share of calls in its cell that failed.
     pub share: f64,
     /// Duration of the slowest call that did not time out, in milliseconds, by scenario; empty if no call of the
@@ -23,13 +23,13 @@ pub struct Shown {
 }
 
 /// Held-out calls; those of the section under a failing scenario should improve.
-pub(super) struct Drawn {
+pub(super) struct HeldOutCalls {
     pub(super) calls: Vec<Call>,
     section: String,
     scenarios: BTreeSet<String>,
 }
 
-impl Drawn {
+impl HeldOutCalls {
     /// Whether a call should improve.
     pub(super) fn is_about(&self, call: &Call) -> bool {
         call.section() == self.section && self.scenarios.contains(&call.circumstances.scenario)
@@ -54,12 +54,16 @@ const RESERVE: f64 = 1.6;
 const SLOW_RESERVE: f64 = 1.25;
 
 /// Draws calls of the section, of its module, and of modules that import it.
-pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]) -> Drawn {
+pub(super) fn draw(
+    verifier: &ProposalVerifier<'_>,
+    proposal: &Proposal,
+    shown: &[ReproducingCall],
+) -> HeldOutCalls {
     let scenarios: BTreeSet<String> =
         shown.iter().map(|one| one.call.circumstances.scenario.clone()).collect();
     let is_where_it_fails = |preset: &PlannedPreset| scenarios.contains(&preset.circumstances.scenario);
-    let is_about = |target: &&Target| target.name() == proposal.section;
-    let about: Vec<Target> = verifier.ground.targets.iter().filter(is_about).cloned().collect();
+    let is_about = |target: &&CallableSection| target.name() == proposal.section;
+    let about: Vec<CallableSection> = verifier.ground.targets.iter().filter(is_about).cloned().collect();
     let stream = |number: usize| seed(verifier.seed, &format!("{} {number}", proposal.id));
     let mut calls = planned(verifier, &about, stream(0), &|preset| match &preset.circumstances {
         circumstances if is_where_it_fails(preset) => circumstances.calls,
@@ -70,7 +74,7 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
         |calls: &[Call]| calls.iter().filter(|call| scenarios.contains(&call.circumstances.scenario)).count();
     // A stream starts with inputs that often fail: empty, zero, negative. So several streams are drawn, each as long as
     // that of a run, and a failure is as frequent in them as it was in the run.
-    let enough = enough(shown, verifier.compared);
+    let enough = needed_call_count(shown, verifier.compared);
     let mut number = 1;
     while count(&calls) < enough && number < MOST_STREAMS {
         let more = planned(verifier, &about, stream(number), &|preset| {
@@ -98,11 +102,11 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
             call.timeout_ms = reduced_timeout_ms(call.timeout_ms, slowest.copied());
         }
     }
-    Drawn { calls, section: proposal.section.clone(), scenarios }
+    HeldOutCalls { calls, section: proposal.section.clone(), scenarios }
 }
 
 /// Whether the failure is a timeout.
-fn is_slow(shown: &[Shown]) -> bool {
+fn is_slow(shown: &[ReproducingCall]) -> bool {
     shown.iter().any(|one| one.seen.kind == OutcomeKind::Timeout)
 }
 
@@ -125,8 +129,8 @@ fn reduced_timeout_ms(usual_ms: u64, slowest_ended_ms: Option<f64>) -> u64 {
 
 /// Plans calls of sections, with the number of calls given by `calls` for each preset.
 fn planned(
-    verifier: &Verifier<'_>,
-    targets: &[Target],
+    verifier: &ProposalVerifier<'_>,
+    targets: &[CallableSection],
     seed: u64,
     calls: &dyn Fn(&PlannedPreset) -> usize,
 ) -> Vec<Call> {
@@ -140,7 +144,7 @@ fn planned(
             preset
         })
         .collect();
-    let planning = Planning {
+    let planning = PlanInputs {
         targets,
         presets: &presets,
         seed,
@@ -156,7 +160,7 @@ fn planned(
 }
 
 /// Number of calls at which, at the observed failure rate, the difference is significant.
-fn enough(shown: &[Shown], compared: u64) -> usize {
+fn needed_call_count(shown: &[ReproducingCall], compared: u64) -> usize {
     let needed = f64::from(menace_tracker::pairs_needed(compared));
     let share = shown.iter().map(|one| one.share).fold(f64::INFINITY, f64::min).clamp(0.01, 1.0);
     let (most, reserve) =
@@ -172,7 +176,7 @@ fn enough(shown: &[Shown], compared: u64) -> usize {
 }
 
 /// Other sections of changed modules, and some sections of modules that import them.
-fn others(verifier: &Verifier<'_>, proposal: &Proposal) -> Vec<Target> {
+fn others(verifier: &ProposalVerifier<'_>, proposal: &Proposal) -> Vec<CallableSection> {
     let inventory = &verifier.ground.scan.inventory;
     let changed: BTreeSet<&str> = inventory
         .modules
@@ -180,12 +184,12 @@ fn others(verifier: &Verifier<'_>, proposal: &Proposal) -> Vec<Target> {
         .filter(|module| proposal.files.contains_key(&module.path))
         .map(|module| module.name.as_str())
         .collect();
-    let uses = |target: &Target| {
+    let uses = |target: &CallableSection| {
         let module = inventory.modules.iter().find(|module| module.path == target.path);
         module.is_some_and(|module| module.imports.iter().any(|name| changed.contains(name.as_str())))
     };
     let targets = verifier.ground.targets.iter().filter(|target| target.name() != proposal.section);
-    let (mut inside, outside): (Vec<Target>, Vec<Target>) =
+    let (mut inside, outside): (Vec<CallableSection>, Vec<CallableSection>) =
         targets.cloned().partition(|target| changed.contains(target.module.as_str()));
     inside.extend(outside.into_iter().filter(uses).take(MOST_USERS));
     inside

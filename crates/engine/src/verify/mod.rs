@@ -1,17 +1,17 @@
 //! Verification of proposals. A proposal is kept only if every condition is met; the verdict records each measurement.
 
 mod conditions;
-mod files;
+mod durations;
 mod findings;
 mod held_out;
-mod pace;
-mod paired;
-mod regression;
+mod paired_calls;
+mod protected_files;
+mod regression_test;
 mod suites;
 mod verifier;
 
-pub use conditions::{Condition, Conditions, Regression, State, Verdict};
-pub use files::{is_protected, protected};
-pub use held_out::Shown;
-pub use suites::Suites;
-pub use verifier::Verifier;
+pub use conditions::{Condition, ConditionChecks, ConditionState, RegressionTest, Verdict};
+pub use held_out::ReproducingCall;
+pub use protected_files::{is_protected, protected};
+pub use suites::BaselineSuites;
+pub use verifier::ProposalVerifier;

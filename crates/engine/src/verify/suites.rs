@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use menace_model::inventory::Inventory;
-use menace_runner::{SuiteOutcome, TestCase, TestKind};
+use menace_runner::{TestCase, TestFileOutcome, TestOutcome};
 
-use super::files::is_protected;
+use super::protected_files::is_protected;
 use crate::workbench::{EngineError, Workbench};
 
 /// Test results of the baseline.
 #[derive(Debug, Clone, Default)]
-pub struct Suites {
+pub struct BaselineSuites {
     files: Vec<String>,
     /// Result of each test, by name.
-    before: BTreeMap<String, TestKind>,
+    before: BTreeMap<String, TestOutcome>,
     /// Reason why the tests could not be run.
     unavailable: Option<String>,
     /// Duration of all runs.
@@ -34,7 +34,7 @@ const RUNS_BEFORE: usize = 2;
 /// concurrently.
 const RERUNS: [usize; 3] = [2, 2, 1];
 
-impl Suites {
+impl BaselineSuites {
     /// Runs all test files of the baseline.
     pub async fn of(workbench: &dyn Workbench, inventory: &Inventory) -> Result<Self, EngineError> {
         let is_test = |path: &String| {
@@ -56,8 +56,8 @@ impl Suites {
         let mut before = BTreeMap::new();
         for outcome in outcomes {
             match outcome {
-                SuiteOutcome::Ran { cases } => add(&mut before, by_name(cases)),
-                SuiteOutcome::Broken { reason } | SuiteOutcome::Unavailable { reason } => {
+                TestFileOutcome::Ran { cases } => add(&mut before, by_name(cases)),
+                TestFileOutcome::Broken { reason } | TestFileOutcome::Unavailable { reason } => {
                     return Ok(Self { files, before: BTreeMap::new(), unavailable: Some(reason), took });
                 }
             }
@@ -67,12 +67,12 @@ impl Suites {
 
     /// Number of passing tests.
     pub fn passing(&self) -> usize {
-        self.before.values().filter(|kind| **kind == TestKind::Passed).count()
+        self.before.values().filter(|kind| **kind == TestOutcome::Passed).count()
     }
 
     /// Test files with a failing test.
     pub fn failing(&self) -> BTreeSet<String> {
-        let is_bad = |kind: &TestKind| matches!(kind, TestKind::Failed | TestKind::Error);
+        let is_bad = |kind: &TestOutcome| matches!(kind, TestOutcome::Failed | TestOutcome::Error);
         let fails = |file: &&String| {
             let module = file.trim_end_matches(".py").replace('/', ".");
             let is_of_it = |name: &str| {
@@ -94,7 +94,7 @@ impl Suites {
     }
 
     /// Runs the tests repeatedly on a candidate; returns a summary, or the requirement that was not met.
-    pub(super) async fn compared(
+    pub(super) async fn compare_on_candidate(
         &self,
         workbench: &dyn Workbench,
         inventory: &Inventory,
@@ -123,17 +123,17 @@ impl Suites {
         (self.took * LONGER).clamp(LEAST_TIME, LONGEST)
     }
 
-    fn wrong_with(&self, outcome: SuiteOutcome) -> Option<String> {
+    fn wrong_with(&self, outcome: TestFileOutcome) -> Option<String> {
         match outcome {
-            SuiteOutcome::Ran { cases } => self.problem(&by_name(cases)),
-            SuiteOutcome::Broken { reason } | SuiteOutcome::Unavailable { reason } => Some(reason),
+            TestFileOutcome::Ran { cases } => self.problem(&by_name(cases)),
+            TestFileOutcome::Broken { reason } | TestFileOutcome::Unavailable { reason } => Some(reason),
         }
     }
 
-    fn problem(&self, after: &BTreeMap<String, TestKind>) -> Option<String> {
+    fn problem(&self, after: &BTreeMap<String, TestOutcome>) -> Option<String> {
         self.before.iter().find_map(|(name, before)| match after.get(name) {
             None => Some(format!("{name} is missing")),
-            Some(kind) if *before == TestKind::Passed && *kind != TestKind::Passed => {
+            Some(kind) if *before == TestOutcome::Passed && *kind != TestOutcome::Passed => {
                 Some(format!("{name} no longer passes"))
             }
             Some(_) => None,
@@ -142,16 +142,16 @@ impl Suites {
 }
 
 /// Merges the results of a run: a test passes only if it passes in every run.
-fn add(all: &mut BTreeMap<String, TestKind>, run: BTreeMap<String, TestKind>) {
+fn add(all: &mut BTreeMap<String, TestOutcome>, run: BTreeMap<String, TestOutcome>) {
     for (name, kind) in run {
         let known = all.entry(name).or_insert(kind);
-        if *known == TestKind::Passed {
+        if *known == TestOutcome::Passed {
             *known = kind;
         }
     }
 }
 
-fn by_name(cases: Vec<TestCase>) -> BTreeMap<String, TestKind> {
+fn by_name(cases: Vec<TestCase>) -> BTreeMap<String, TestOutcome> {
     cases.into_iter().map(|case| (format!("{}::{}", case.place, case.name), case.kind)).collect()
 }
 
@@ -162,31 +162,33 @@ mod tests {
     #[test]
     fn files_with_a_failing_test_are_listed() {
         let before = BTreeMap::from([
-            ("tests.test_a::test_one".to_owned(), TestKind::Passed),
-            ("tests.test_a.TestCart::test_two".to_owned(), TestKind::Failed),
-            ("tests.test_ab::test_three".to_owned(), TestKind::Passed),
+            ("tests.test_a::test_one".to_owned(), TestOutcome::Passed),
+            ("tests.test_a.TestCart::test_two".to_owned(), TestOutcome::Failed),
+            ("tests.test_ab::test_three".to_owned(), TestOutcome::Passed),
         ]);
         let files = vec!["tests/test_a.py".to_owned(), "tests/test_ab.py".to_owned()];
-        let suites = Suites { files, before, ..Suites::default() };
+        let suites = BaselineSuites { files, before, ..BaselineSuites::default() };
         assert_eq!(suites.failing(), BTreeSet::from(["tests/test_a.py".to_owned()]));
     }
 
     #[test]
     fn missing_and_newly_failing_tests_are_problems_and_earlier_failures_are_not() {
-        let before = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Failed)]);
-        let suites = Suites {
+        let before =
+            BTreeMap::from([("a".to_owned(), TestOutcome::Passed), ("b".to_owned(), TestOutcome::Failed)]);
+        let suites = BaselineSuites {
             files: vec!["test_a.py".into()],
             before: before.clone(),
             unavailable: None,
             took: Duration::ZERO,
         };
         assert_eq!(suites.problem(&before), None);
-        let fixed = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Passed)]);
+        let fixed =
+            BTreeMap::from([("a".to_owned(), TestOutcome::Passed), ("b".to_owned(), TestOutcome::Passed)]);
         assert_eq!(suites.problem(&fixed), None);
-        let gone = BTreeMap::from([("a".to_owned(), TestKind::Passed)]);
+        let gone = BTreeMap::from([("a".to_owned(), TestOutcome::Passed)]);
         assert_eq!(suites.problem(&gone).unwrap(), "b is missing");
         let skipped =
-            BTreeMap::from([("a".to_owned(), TestKind::Skipped), ("b".to_owned(), TestKind::Failed)]);
+            BTreeMap::from([("a".to_owned(), TestOutcome::Skipped), ("b".to_owned(), TestOutcome::Failed)]);
         assert_eq!(suites.problem(&skipped).unwrap(), "a no longer passes");
     }
 }

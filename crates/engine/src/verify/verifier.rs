@@ -5,39 +5,41 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use menace_runner::{Call, Execute};
+use menace_runner::{Call, CallExecutor};
 use tracing::{Instrument, info_span};
 
-use crate::alignment::{Alignment, Level, Rules, align};
-use crate::ground::{Ground, Promoted};
+use crate::alignment::{Alignment, AlignmentLevel, AlignmentRules, align};
+use crate::baseline::{CodeBaseline, PromotedCandidate};
 use crate::proposal::Proposal;
-use crate::transforms::Gain;
-use crate::tree::Candidate;
-use crate::workbench::{Calls, EngineError, Workbench};
+use crate::transforms::ProposalGain;
+use crate::workbench::{CallPlanOptions, EngineError, Workbench};
+use crate::worktree::Candidate;
 
-use super::conditions::{Conditions, Verdict};
-use super::files::{self, protected};
+use super::conditions::{ConditionChecks, Verdict};
+use super::durations::{MedianDurations, times};
 use super::findings;
-use super::held_out::{Shown, draw};
-use super::pace::{Pace, times};
-use super::paired::{Pair, by_scenario, confirmed, paired, shown_again, timed};
-use super::regression;
-use super::suites::Suites;
+use super::held_out::{ReproducingCall, draw};
+use super::paired_calls::{
+    PairedCall, by_scenario, confirmed_differences, make_paired_calls, make_timed_pairs, rerun_on_candidate,
+};
+use super::protected_files::{self, protected};
+use super::regression_test;
+use super::suites::BaselineSuites;
 
 /// Baseline, options and dependencies of a verification.
-pub struct Verifier<'a> {
+pub struct ProposalVerifier<'a> {
     /// Scans code, makes calls and runs tests.
     pub workbench: &'a dyn Workbench,
     /// The baseline.
-    pub ground: &'a Ground,
+    pub ground: &'a CodeBaseline,
     /// Directory of the baseline.
     pub root: &'a Path,
     /// Directory of the candidates.
     pub scratch: &'a Path,
     /// Options for planning calls.
-    pub calls: &'a Calls,
+    pub calls: &'a CallPlanOptions,
     /// Test results of the baseline.
-    pub suites: &'a Suites,
+    pub suites: &'a BaselineSuites,
     /// Seed of every random choice.
     pub seed: u64,
     /// Largest loss of robustness that is allowed under any scenario.
@@ -45,7 +47,7 @@ pub struct Verifier<'a> {
     /// Whether a change may alter return values.
     pub allow_behaviour_change: bool,
     /// Alignment rules.
-    pub alignment: &'a Rules,
+    pub alignment: &'a AlignmentRules,
     /// Number of proposals compared since the last kept one; each raises the required probability.
     pub compared: u64,
 }
@@ -54,21 +56,21 @@ pub struct Verifier<'a> {
 const MOST_TIMED: usize = 48;
 const SLOW_LOOKS: usize = 2;
 
-impl Verifier<'_> {
+impl ProposalVerifier<'_> {
     /// Checks the conditions, the cheapest first, until one is not met. `shown` are the failing calls. The verdict of a
     /// kept proposal comes with its candidate.
     pub async fn verify(
         &self,
         proposal: &Proposal,
-        shown: &[Shown],
-    ) -> Result<(Verdict, Option<Promoted>), EngineError> {
-        let mut conditions = Conditions::default();
+        shown: &[ReproducingCall],
+    ) -> Result<(Verdict, Option<PromotedCandidate>), EngineError> {
+        let mut conditions = ConditionChecks::default();
         if !self.applies(proposal, &mut conditions)? {
             return Ok((conditions.verdict(), None));
         }
         let candidate = Candidate::of(self.root, self.scratch, &proposal.files)?;
         let scan = self.workbench.scan(candidate.root())?;
-        let before: BTreeMap<&String, String> = files::texts(self.root, proposal.files.keys())?;
+        let before: BTreeMap<&String, String> = protected_files::texts(self.root, proposal.files.keys())?;
         let failing: Vec<Call> = shown.iter().map(|one| one.call.clone()).collect();
         let found = if self.alignment.enabled {
             align(&before, proposal, &failing, &self.alignment.baseline)
@@ -78,12 +80,12 @@ impl Verifier<'_> {
         if !self.is_aligned(&scan, &found, proposal, &mut conditions) {
             return Ok((conditions.verdict().with_alignment(found), None));
         }
-        let mut watch = Stopwatch::of(&proposal.id);
+        let mut watch = VerificationStopwatch::of(&proposal.id);
         let executor = self.workbench.executor(&scan.inventory).await?;
         watch.took("executor");
         let parallel = self.workbench.parallel();
-        let again = shown_again(&executor, shown, parallel).await?;
-        conditions.cpu_seconds += again.iter().map(Pair::cpu_seconds).sum::<f64>();
+        let again = rerun_on_candidate(&executor, shown, parallel).await?;
+        conditions.cpu_seconds += again.iter().map(PairedCall::cpu_seconds).sum::<f64>();
         if let Some(pair) = again.iter().find(|pair| pair.after.verdict.kind.is_failure()) {
             conditions
                 .fails(4, format!("the failing call still ends with {}", pair.after.verdict.kind.name()));
@@ -94,9 +96,9 @@ impl Verifier<'_> {
         let (about, beside): (Vec<Call>, Vec<Call>) =
             drawn.calls.iter().cloned().partition(|call| drawn.is_about(call));
         // Calls that should improve are made first: most proposals without improvement are rejected here.
-        let mut pairs = paired(&self.ground.executor, &executor, &about, parallel).await?;
-        conditions.cpu_seconds += pairs.iter().map(Pair::cpu_seconds).sum::<f64>();
-        if proposal.gain == Gain::Robustness {
+        let mut pairs = make_paired_calls(&self.ground.executor, &executor, &about, parallel).await?;
+        conditions.cpu_seconds += pairs.iter().map(PairedCall::cpu_seconds).sum::<f64>();
+        if proposal.gain == ProposalGain::Robustness {
             self.is_better(&pairs, &mut conditions);
             self.is_fixed(&executor, &again, &pairs, &mut conditions).await?;
         }
@@ -106,13 +108,13 @@ impl Verifier<'_> {
         }
         // Tests mostly wait, so they run concurrently with the calls.
         let (others, tested) = tokio::join!(
-            paired(&self.ground.executor, &executor, &beside, parallel),
+            make_paired_calls(&self.ground.executor, &executor, &beside, parallel),
             self.suites
-                .compared(self.workbench, &scan.inventory)
+                .compare_on_candidate(self.workbench, &scan.inventory)
                 .instrument(info_span!("tests", files = self.suites.files().cast_signed()))
         );
         let (others, tested) = (others?, tested?);
-        conditions.cpu_seconds += others.iter().map(Pair::cpu_seconds).sum::<f64>();
+        conditions.cpu_seconds += others.iter().map(PairedCall::cpu_seconds).sum::<f64>();
         pairs.extend(others);
         watch.took("other calls, tests");
         if !self.is_no_worse(&executor, &pairs, &mut conditions).await? {
@@ -128,14 +130,16 @@ impl Verifier<'_> {
         if !verdict.kept {
             return Ok((verdict, None));
         }
-        verdict.regression = regression::made(self, proposal, shown, &again).await?;
+        verdict.regression = regression_test::generate_regression_test(self, proposal, shown, &again).await?;
         watch.took("regression test");
-        Ok((verdict, Some(Promoted { candidate, scan, executor })))
+        Ok((verdict, Some(PromotedCandidate { candidate, scan, executor })))
     }
 
     /// 1: the patch applies, parses, and changes no protected file.
-    fn applies(&self, proposal: &Proposal, conditions: &mut Conditions) -> Result<bool, EngineError> {
-        if let Some(problem) = files::problem(self.root, &self.ground.scan.inventory, &proposal.files) {
+    fn applies(&self, proposal: &Proposal, conditions: &mut ConditionChecks) -> Result<bool, EngineError> {
+        if let Some(problem) =
+            protected_files::problem(self.root, &self.ground.scan.inventory, &proposal.files)
+        {
             conditions.fails(1, problem);
         } else {
             let hashes = protected(self.root)?;
@@ -150,15 +154,15 @@ impl Verifier<'_> {
     /// 7: the alignment rules accept the diff, and security findings do not increase.
     fn is_aligned(
         &self,
-        scan: &menace_analysis::scan::Scan,
+        scan: &menace_analysis::scan::RepositoryScan,
         found: &Alignment,
         proposal: &Proposal,
-        conditions: &mut Conditions,
+        conditions: &mut ConditionChecks,
     ) -> bool {
         let change = findings::change(&self.ground.scan.inventory, &scan.inventory, proposal.files.keys());
         conditions.figures.extend(change.figures());
         conditions.figures.insert("complexity".into(), self.complexity(scan, proposal));
-        if self.alignment.level(found) == Level::AlignmentFailure {
+        if self.alignment.level(found) == AlignmentLevel::AlignmentFailure {
             let flag = found.failing().or(found.flags.first());
             conditions.fails(7, flag.map_or_else(String::new, |flag| flag.message.clone()));
         } else if change.security_after > change.security_before {
@@ -168,7 +172,7 @@ impl Verifier<'_> {
             let looked = if self.alignment.enabled { "" } else { ", alignment rules are disabled" };
             conditions.holds(7, format!("{} flags, {change}{looked}", found.flags.len()));
         }
-        if proposal.gain == Gain::Findings && conditions.all_hold_so_far() {
+        if proposal.gain == ProposalGain::Findings && conditions.all_hold_so_far() {
             // The number of findings counts, not their density, so that adding lines does not help.
             if change.is_better() {
                 conditions.holds(4, change.to_string());
@@ -180,7 +184,7 @@ impl Verifier<'_> {
     }
 
     /// Added cyclomatic complexity, plus one for every fifty changed lines.
-    fn complexity(&self, scan: &menace_analysis::scan::Scan, proposal: &Proposal) -> f64 {
+    fn complexity(&self, scan: &menace_analysis::scan::RepositoryScan, proposal: &Proposal) -> f64 {
         let of = |inventory: &menace_model::inventory::Inventory| -> f64 {
             let changed = inventory.modules.iter().filter(|module| proposal.files.contains_key(&module.path));
             changed.flat_map(|module| &module.sections).map(|section| f64::from(section.complexity)).sum()
@@ -192,12 +196,13 @@ impl Verifier<'_> {
     /// 3 and 8: no call regressed, and no return value changed.
     async fn is_no_worse(
         &self,
-        executor: &Arc<dyn Execute>,
-        pairs: &[Pair],
-        conditions: &mut Conditions,
+        executor: &Arc<dyn CallExecutor>,
+        pairs: &[PairedCall],
+        conditions: &mut ConditionChecks,
     ) -> Result<bool, EngineError> {
         let (baseline, parallel) = (&self.ground.executor, self.workbench.parallel());
-        let worse = confirmed(baseline, executor, pairs.to_vec(), parallel, Pair::is_worse).await?;
+        let worse =
+            confirmed_differences(baseline, executor, pairs.to_vec(), parallel, PairedCall::is_worse).await?;
         match worse.first() {
             Some(pair) => conditions.fails(3, described(pair)),
             None => conditions.holds(3, format!("none in {} calls", pairs.len())),
@@ -205,8 +210,14 @@ impl Verifier<'_> {
         if self.allow_behaviour_change {
             conditions.holds(8, "changes are allowed".into());
         } else {
-            let other =
-                confirmed(baseline, executor, pairs.to_vec(), parallel, Pair::behaves_differently).await?;
+            let other = confirmed_differences(
+                baseline,
+                executor,
+                pairs.to_vec(),
+                parallel,
+                PairedCall::behaves_differently,
+            )
+            .await?;
             if let Some(pair) = other.first() {
                 conditions.fails(8, described(pair));
             } else {
@@ -218,15 +229,15 @@ impl Verifier<'_> {
     }
 
     /// 4: the candidate is significantly better on held-out inputs.
-    fn is_better(&self, about: &[Pair], conditions: &mut Conditions) {
+    fn is_better(&self, about: &[PairedCall], conditions: &mut ConditionChecks) {
         let counting = about.iter().filter(|pair| pair.counts());
-        let (before, after): (Vec<f64>, Vec<f64>) = counting.map(Pair::successes).unzip();
+        let (before, after): (Vec<f64>, Vec<f64>) = counting.map(PairedCall::successes).unzip();
         self.compare(&before, &after, "gain", conditions);
     }
 
     /// 4, for a claimed speed-up: compares logarithms of durations, so that a speed-up is a gain above 0.
-    fn is_faster(&self, proposal: &Proposal, pairs: &[Pair], conditions: &mut Conditions) {
-        if proposal.gain != Gain::Speed {
+    fn is_faster(&self, proposal: &Proposal, pairs: &[PairedCall], conditions: &mut ConditionChecks) {
+        if proposal.gain != ProposalGain::Speed {
             return;
         }
         let (before, after) = times(pairs.iter().filter(|pair| pair.call.section() == proposal.section));
@@ -235,7 +246,7 @@ impl Verifier<'_> {
     }
 
     /// 5: no scenario loses more robustness than the margin.
-    fn is_no_worse_anywhere(&self, pairs: &[Pair], conditions: &mut Conditions) {
+    fn is_no_worse_anywhere(&self, pairs: &[PairedCall], conditions: &mut ConditionChecks) {
         let scenarios = by_scenario(pairs);
         let worst = scenarios.iter().map(|(name, (before, after, n))| (after - before, name, n));
         match worst.min_by(|one, other| one.0.total_cmp(&other.0)) {
@@ -253,18 +264,18 @@ impl Verifier<'_> {
     /// 4: no call with the failure signature of the cause still fails. A fix for some inputs of a kind is not a fix.
     async fn is_fixed(
         &self,
-        executor: &Arc<dyn Execute>,
-        again: &[Pair],
-        pairs: &[Pair],
-        conditions: &mut Conditions,
+        executor: &Arc<dyn CallExecutor>,
+        again: &[PairedCall],
+        pairs: &[PairedCall],
+        conditions: &mut ConditionChecks,
     ) -> Result<(), EngineError> {
         let Some(shown) = again.first() else { return Ok(()) };
-        let is_left = |pair: &Pair| pair.fails_like(shown) && pair.after.verdict.kind.is_failure();
-        let left: Vec<Pair> = pairs.iter().filter(|pair| is_left(pair)).cloned().collect();
+        let is_left = |pair: &PairedCall| pair.fails_like(shown) && pair.after.verdict.kind.is_failure();
+        let left: Vec<PairedCall> = pairs.iter().filter(|pair| is_left(pair)).cloned().collect();
         let calls: Vec<Call> = left.iter().map(|pair| pair.call.clone()).collect();
         let baseline = &self.ground.executor;
         // Flaky failures do not repeat.
-        let rerun = paired(baseline, executor, &calls, self.workbench.parallel()).await?;
+        let rerun = make_paired_calls(baseline, executor, &calls, self.workbench.parallel()).await?;
         if let Some(pair) = rerun.iter().find(|pair| is_left(pair)) {
             let of = pairs.iter().filter(|pair| pair.fails_like(shown)).count();
             conditions.fails(
@@ -280,9 +291,9 @@ impl Verifier<'_> {
     }
 
     /// 4: the paired test. The required probability rises with the number of comparisons since the last kept proposal.
-    fn compare(&self, before: &[f64], after: &[f64], unit: &str, conditions: &mut Conditions) {
+    fn compare(&self, before: &[f64], after: &[f64], unit: &str, conditions: &mut ConditionChecks) {
         let n = before.len();
-        match menace_tracker::paired_verdict(before, after, self.compared, self.seed) {
+        match menace_tracker::compare_pairs(before, after, self.compared, self.seed) {
             None => conditions.fails(4, format!("too few held-out calls that count ({n})")),
             Some(verdict) => {
                 let (low, high) = verdict.interval;
@@ -299,14 +310,15 @@ impl Verifier<'_> {
     /// 6: successful calls are not slower, in the changed section and overall. Calls of both sides are interleaved.
     async fn is_no_slower(
         &self,
-        executor: &Arc<dyn Execute>,
+        executor: &Arc<dyn CallExecutor>,
         proposal: &Proposal,
-        pairs: &[Pair],
-        conditions: &mut Conditions,
+        pairs: &[PairedCall],
+        conditions: &mut ConditionChecks,
     ) -> Result<(), EngineError> {
-        let all = Pace::of(pairs.iter());
-        let of_section = Pace::of(pairs.iter().filter(|pair| pair.call.section() == proposal.section));
-        let paces: Vec<&Pace> = all.iter().chain(&of_section).collect();
+        let all = MedianDurations::of(pairs.iter());
+        let of_section =
+            MedianDurations::of(pairs.iter().filter(|pair| pair.call.section() == proposal.section));
+        let paces: Vec<&MedianDurations> = all.iter().chain(&of_section).collect();
         if paces.is_empty() {
             conditions.holds(6, "no successful calls to compare".into());
             return Ok(());
@@ -316,7 +328,7 @@ impl Verifier<'_> {
             return Ok(());
         }
         // A busy machine may slow down one measurement. Slow code is slow in every measurement.
-        let is_of_section = of_section.as_ref().is_some_and(Pace::is_slower);
+        let is_of_section = of_section.as_ref().is_some_and(MedianDurations::is_slower);
         let calls: Vec<Call> = pairs
             .iter()
             .filter(|pair| pair.successes() == (1.0, 1.0))
@@ -325,9 +337,9 @@ impl Verifier<'_> {
             .take(MOST_TIMED)
             .collect();
         for look in 1..=SLOW_LOOKS {
-            let again = timed(&self.ground.executor, executor, &calls).await?;
-            conditions.cpu_seconds += again.iter().map(Pair::cpu_seconds).sum::<f64>();
-            match Pace::of(again.iter()) {
+            let again = make_timed_pairs(&self.ground.executor, executor, &calls).await?;
+            conditions.cpu_seconds += again.iter().map(PairedCall::cpu_seconds).sum::<f64>();
+            match MedianDurations::of(again.iter()) {
                 Some(pace) if pace.is_slower() && look == SLOW_LOOKS => {
                     conditions.fails(6, format!("{pace}, slower in each of {} measurements", SLOW_LOOKS + 1));
                 }
@@ -347,12 +359,12 @@ impl Verifier<'_> {
 }
 
 /// Logs the durations of the parts of a verification.
-struct Stopwatch<'a> {
+struct VerificationStopwatch<'a> {
     proposal: &'a str,
     since: Instant,
 }
 
-impl<'a> Stopwatch<'a> {
+impl<'a> VerificationStopwatch<'a> {
     fn of(proposal: &'a str) -> Self {
         Self { proposal, since: Instant::now() }
     }
@@ -364,7 +376,7 @@ impl<'a> Stopwatch<'a> {
 }
 
 /// Outcomes of a call before and after, in words.
-fn described(pair: &Pair) -> String {
+fn described(pair: &PairedCall) -> String {
     let shown = |outcome: &menace_runner::CallOutcome| {
         let verdict = &outcome.verdict;
         match (&verdict.value, verdict.message()) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use menace_guest::protocol::{Kind, Report, encode, push_frame};
+use menace_guest::protocol::{GuestFrameKind, GuestReport, encode, push_frame};
 use rustix::io::Errno;
 
 /// Bytes that may wait for the host before reading from the program is suspended.
@@ -15,11 +15,11 @@ const CHUNK: usize = 32 << 10;
 
 /// Frames that wait for the host.
 #[derive(Default)]
-pub(super) struct ToHost {
+pub(super) struct HostFrameQueue {
     bytes: VecDeque<u8>,
 }
 
-impl ToHost {
+impl HostFrameQueue {
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() < MAX_BUFFERED
     }
@@ -28,12 +28,12 @@ impl ToHost {
         self.bytes.is_empty()
     }
 
-    pub(super) fn report(&mut self, report: &Report) -> io::Result<()> {
-        self.push(Kind::Report, &encode(report)?);
+    pub(super) fn report(&mut self, report: &GuestReport) -> io::Result<()> {
+        self.push(GuestFrameKind::Report, &encode(report)?);
         Ok(())
     }
 
-    pub(super) fn push(&mut self, kind: Kind, body: &[u8]) {
+    pub(super) fn push(&mut self, kind: GuestFrameKind, body: &[u8]) {
         let mut frame = Vec::new();
         push_frame(&mut frame, kind, body);
         self.bytes.extend(frame);
@@ -47,12 +47,12 @@ impl ToHost {
 
 /// Input that waits for the program.
 #[derive(Default)]
-pub(super) struct ToProgram {
+pub(super) struct GuestInputQueue {
     bytes: VecDeque<u8>,
     is_complete: bool,
 }
 
-impl ToProgram {
+impl GuestInputQueue {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
@@ -91,18 +91,18 @@ fn write_some(bytes: &mut VecDeque<u8>, to: impl AsFd) -> io::Result<()> {
 }
 
 /// Our end of an output stream of the program.
-pub(super) struct FromProgram {
+pub(super) struct GuestOutputPipe {
     pub(super) pipe: Option<OwnedFd>,
-    kind: Kind,
+    kind: GuestFrameKind,
 }
 
-impl FromProgram {
-    pub(super) fn new(pipe: Option<OwnedFd>, kind: Kind) -> Self {
+impl GuestOutputPipe {
+    pub(super) fn new(pipe: Option<OwnedFd>, kind: GuestFrameKind) -> Self {
         Self { pipe, kind }
     }
 
     /// Reads once, at most `most` bytes, and returns the number of bytes. At its end the stream is closed.
-    pub(super) fn read(&mut self, most: usize, to: &mut ToHost) -> usize {
+    pub(super) fn read(&mut self, most: usize, to: &mut HostFrameQueue) -> usize {
         let Some(pipe) = &self.pipe else { return 0 };
         let mut buffer = vec![0; CHUNK.min(most)];
         match rustix::io::read(pipe, &mut buffer) {

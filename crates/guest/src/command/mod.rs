@@ -8,38 +8,38 @@
 
 mod buffers;
 mod child_signal;
+mod program;
 mod relay;
-mod start;
 mod usage;
 
 use std::io;
 
-use menace_guest::protocol::{Report, Run, Step};
+use menace_guest::protocol::{GuestCommand, GuestReport, GuestStartStep};
 use rustix::process::{Pid, set_child_subreaper};
 
 use crate::inspect::IoCounts;
 use crate::streams::report;
 
-use relay::Relay;
-use start::Program;
+use program::StartedProgram;
+use relay::CommandRelay;
 
 /// Starts a command, and returns when it has ended and its result was sent to the host.
-pub(crate) fn lead(run: &Run, counts: &IoCounts) -> io::Result<()> {
+pub(crate) fn run_command(run: &GuestCommand, counts: &IoCounts) -> io::Result<()> {
     set_child_subreaper(Pid::from_raw(1))?;
     let signals = child_signal::ChildSignal::new()?;
     if let Err(error) = std::env::set_current_dir(&run.directory) {
-        return not_started(&error, Step::Directory);
+        return not_started(&error, GuestStartStep::Directory);
     }
-    let before = usage::Before::look(counts);
-    report(&Report::Starting { oom_kills: before.oom_kills })?;
-    let program = match Program::start(run) {
+    let before = usage::UsageBaseline::read_counters(counts);
+    report(&GuestReport::Starting { oom_kills: before.oom_kills })?;
+    let program = match StartedProgram::start(run) {
         Ok(program) => program,
         Err((error, step)) => return not_started(&error, step),
     };
-    report(&Report::Started)?;
-    Relay::new(run, program, signals, before)?.serve(counts)
+    report(&GuestReport::Started)?;
+    CommandRelay::new(run, program, signals, before)?.serve(counts)
 }
 
-fn not_started(error: &io::Error, step: Step) -> io::Result<()> {
-    report(&Report::NotStarted { errno: error.raw_os_error().unwrap_or(libc::EINVAL), step })
+fn not_started(error: &io::Error, step: GuestStartStep) -> io::Result<()> {
+    report(&GuestReport::NotStarted { errno: error.raw_os_error().unwrap_or(libc::EINVAL), step })
 }

@@ -4,17 +4,19 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use menace_guest::protocol::{Control, End, Kind, Report, Run, decode, take_frame};
+use menace_guest::protocol::{
+    CommandControl, GuestCommand, GuestCommandResult, GuestFrameKind, GuestReport, decode, take_frame,
+};
 use menace_guest::terminals;
 use menace_model::sandbox::TerminalSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
-use super::buffers::{FromProgram, ToHost, ToProgram};
+use super::buffers::{GuestInputQueue, GuestOutputPipe, HostFrameQueue};
 use super::child_signal::ChildSignal;
-use super::start::Program;
-use super::usage::{Before, time_of_reaped};
+use super::program::StartedProgram;
+use super::usage::{UsageBaseline, time_of_reaped};
 use crate::inspect::IoCounts;
 use crate::processes::{kill_all_others, kill_descendants, time_of_descendants, wait_for_all};
 
@@ -26,23 +28,23 @@ const CPU_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// A running program and the streams between it and the host.
-pub(super) struct Relay<'a> {
-    run: &'a Run,
+pub(super) struct CommandRelay<'a> {
+    run: &'a GuestCommand,
     pid: Pid,
     has_terminal: bool,
     stdin: Option<OwnedFd>,
-    stdout: FromProgram,
-    stderr: FromProgram,
+    stdout: GuestOutputPipe,
+    stderr: GuestOutputPipe,
     from_host: Vec<u8>,
-    to_host: ToHost,
-    to_program: ToProgram,
+    to_host: HostFrameQueue,
+    to_program: GuestInputQueue,
     signals: ChildSignal,
-    before: Before,
+    before: UsageBaseline,
     status: Option<WaitStatus>,
 }
 
 /// Reason why the relay of a program ended.
-enum Over {
+enum RelayEnd {
     Ended(WaitStatus),
     TimedOut,
     CpuExceeded,
@@ -50,12 +52,12 @@ enum Over {
     HostIsGone,
 }
 
-impl<'a> Relay<'a> {
+impl<'a> CommandRelay<'a> {
     pub(super) fn new(
-        run: &'a Run,
-        program: Program,
+        run: &'a GuestCommand,
+        program: StartedProgram,
         signals: ChildSignal,
-        before: Before,
+        before: UsageBaseline,
     ) -> io::Result<Self> {
         let ends = [&program.stdin, &program.stdout, &program.stderr];
         for end in ends.into_iter().flatten() {
@@ -67,11 +69,11 @@ impl<'a> Relay<'a> {
             pid: program.pid,
             has_terminal: program.has_terminal,
             stdin: program.stdin,
-            stdout: FromProgram::new(program.stdout, Kind::Output),
-            stderr: FromProgram::new(program.stderr, Kind::Complaint),
+            stdout: GuestOutputPipe::new(program.stdout, GuestFrameKind::Output),
+            stderr: GuestOutputPipe::new(program.stderr, GuestFrameKind::Complaint),
             from_host: Vec::new(),
-            to_host: ToHost::default(),
-            to_program: ToProgram::default(),
+            to_host: HostFrameQueue::default(),
+            to_program: GuestInputQueue::default(),
             signals,
             before,
             status: None,
@@ -81,17 +83,17 @@ impl<'a> Relay<'a> {
     /// Relays until the program has ended and its result was sent to the host.
     pub(super) fn serve(mut self, counts: &IoCounts) -> io::Result<()> {
         let over = self.relay_until_over()?;
-        if matches!(over, Over::HostIsGone) {
+        if matches!(over, RelayEnd::HostIsGone) {
             self.kill();
             return Ok(());
         }
-        let was_killed = !matches!(over, Over::Ended(_));
+        let was_killed = !matches!(over, RelayEnd::Ended(_));
         // Only the bytes that are already in the pipes are read: descendants that are still running may print for ever.
         let is_gone = if was_killed || self.run.exclusive { self.kill() } else { true };
         self.drain()?;
-        let end = End { has_survivors: !is_gone, ..end_of(&over) };
+        let end = GuestCommandResult { has_survivors: !is_gone, ..end_of(&over) };
         let end = self.before.measure(&end, counts);
-        self.to_host.report(&Report::Ended(Box::new(end)))?;
+        self.to_host.report(&GuestReport::Ended(Box::new(end)))?;
         self.flush()
     }
 
@@ -103,17 +105,17 @@ impl<'a> Relay<'a> {
         kill_descendants()
     }
 
-    fn relay_until_over(&mut self) -> io::Result<Over> {
+    fn relay_until_over(&mut self) -> io::Result<RelayEnd> {
         loop {
             self.wait()?;
             // Checked first: if this process was stopped, the program may have ended only after its timeout.
             if self.run.timeout.is_some_and(|timeout| self.before.began().elapsed() >= timeout) {
-                return Ok(Over::TimedOut);
+                return Ok(RelayEnd::TimedOut);
             }
             self.signals.clear();
             self.reap();
             if let Some(status) = self.status {
-                return Ok(Over::Ended(status));
+                return Ok(RelayEnd::Ended(status));
             }
             if let Some(over) = self.read_host()? {
                 return Ok(over);
@@ -121,7 +123,7 @@ impl<'a> Relay<'a> {
             self.move_bytes()?;
             let taken = |_: &Duration| time_of_reaped() + time_of_descendants();
             if self.run.cpu_time.is_some_and(|allowed| taken(&allowed) >= allowed) {
-                return Ok(Over::CpuExceeded);
+                return Ok(RelayEnd::CpuExceeded);
             }
         }
     }
@@ -163,24 +165,24 @@ impl<'a> Relay<'a> {
         }
     }
 
-    fn read_host(&mut self) -> io::Result<Option<Over>> {
+    fn read_host(&mut self) -> io::Result<Option<RelayEnd>> {
         if !is_readable(io::stdin())? {
             return Ok(None);
         }
         let mut buffer = vec![0; 64 << 10];
         let length = rustix::io::read(io::stdin(), &mut buffer)?;
         if length == 0 {
-            return Ok(Some(Over::HostIsGone));
+            return Ok(Some(RelayEnd::HostIsGone));
         }
         self.from_host.extend(buffer.get(..length).unwrap_or_default());
         while let Some((kind, body)) = take_frame(&mut self.from_host)? {
             match kind {
-                Kind::Input => self.input(&body)?,
-                Kind::InputEnd => self.to_program.end(),
-                Kind::Control => match decode(&body)? {
-                    Control::Signal(signal) => self.signal(signal),
-                    Control::Resize(size) => self.resize(size)?,
-                    Control::Kill => return Ok(Some(Over::Killed)),
+                GuestFrameKind::Input => self.input(&body)?,
+                GuestFrameKind::InputEnd => self.to_program.end(),
+                GuestFrameKind::Control => match decode(&body)? {
+                    CommandControl::Signal(signal) => self.signal(signal),
+                    CommandControl::Resize(size) => self.resize(size)?,
+                    CommandControl::Kill => return Ok(Some(RelayEnd::Killed)),
                 },
                 _ => return Err(io::Error::other(format!("unexpected frame from the host: {kind:?}"))),
             }
@@ -191,7 +193,7 @@ impl<'a> Relay<'a> {
     fn input(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.stdin.is_none() {
             // The program does not read its input; the host may continue to send.
-            return self.to_host.report(&Report::Consumed(bytes.len() as u64));
+            return self.to_host.report(&GuestReport::Consumed(bytes.len() as u64));
         }
         self.to_program.push(bytes);
         Ok(())
@@ -215,11 +217,11 @@ impl<'a> Relay<'a> {
         if let Some(stdin) = &self.stdin {
             match self.to_program.write(stdin) {
                 Ok(0) => {}
-                Ok(length) => self.to_host.report(&Report::Consumed(length as u64))?,
+                Ok(length) => self.to_host.report(&GuestReport::Consumed(length as u64))?,
                 // The program has closed its standard input.
                 Err(_) => {
                     self.stdin = None;
-                    self.to_host.report(&Report::InputClosed)?;
+                    self.to_host.report(&GuestReport::InputClosed)?;
                 }
             }
         }
@@ -283,13 +285,17 @@ fn is_readable(stream: impl AsFd) -> io::Result<bool> {
     }
 }
 
-fn end_of(over: &Over) -> End {
+fn end_of(over: &RelayEnd) -> GuestCommandResult {
     match over {
-        Over::Ended(status) => {
-            End { exit_code: status.exit_status(), signal: status.terminating_signal(), ..End::default() }
+        RelayEnd::Ended(status) => GuestCommandResult {
+            exit_code: status.exit_status(),
+            signal: status.terminating_signal(),
+            ..GuestCommandResult::default()
+        },
+        RelayEnd::TimedOut => GuestCommandResult { timed_out: true, ..GuestCommandResult::default() },
+        RelayEnd::CpuExceeded => GuestCommandResult { cpu_exceeded: true, ..GuestCommandResult::default() },
+        RelayEnd::Killed | RelayEnd::HostIsGone => {
+            GuestCommandResult { signal: Some(libc::SIGKILL), ..GuestCommandResult::default() }
         }
-        Over::TimedOut => End { timed_out: true, ..End::default() },
-        Over::CpuExceeded => End { cpu_exceeded: true, ..End::default() },
-        Over::Killed | Over::HostIsGone => End { signal: Some(libc::SIGKILL), ..End::default() },
     }
 }

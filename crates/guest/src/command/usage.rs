@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use menace_guest::protocol::End;
+use menace_guest::protocol::GuestCommandResult;
 
 use crate::inspect::{IoCounts, a_disk_is_full, oom_kills, peak_bytes, throttled_ns};
 
 /// Counters at the start of a command.
-pub(super) struct Before {
+pub(super) struct UsageBaseline {
     began: Instant,
     pub(super) oom_kills: Option<u64>,
     throttled_ns: Option<u64>,
     io: Option<(u64, u64)>,
 }
 
-impl Before {
-    pub(super) fn look(counts: &IoCounts) -> Self {
+impl UsageBaseline {
+    pub(super) fn read_counters(counts: &IoCounts) -> Self {
         Self {
             began: Instant::now(),
             oom_kills: oom_kills(),
@@ -29,11 +29,11 @@ impl Before {
     }
 
     /// Adds the usage since the start to the result of a command.
-    pub(super) fn measure(&self, end: &End, counts: &IoCounts) -> End {
+    pub(super) fn measure(&self, end: &GuestCommandResult, counts: &IoCounts) -> GuestCommandResult {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let (user, system, largest) = children_usage();
         let io = counts.read();
-        End {
+        GuestCommandResult {
             wall_us: u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
             cpu_user_us: user,
             cpu_system_us: system,

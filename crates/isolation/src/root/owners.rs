@@ -11,8 +11,8 @@ use std::path::Path;
 use rustix::fs::fstat;
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
-use crate::clone::{Forked, fork_into};
-use crate::{Step, StepError};
+use crate::clone::{ForkResult, fork_into};
+use crate::{StepContext, StepError};
 
 /// Host ids that are not in use: files of all other owners than that of the directory are shown with these.
 const UNUSED_IDS: u32 = 0x7000_0000;
@@ -40,7 +40,7 @@ impl OwnerMap {
         let owner = fstat(directory).step(|| "read the owner of a directory")?;
         // SAFETY: the caller has one thread.
         let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }.step(|| "create a user namespace")?;
-        let Forked::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
+        let ForkResult::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
         let namespace =
             write_maps(&process_view.join(pid.to_string()), (owner.st_uid, uid), (owner.st_gid, gid));
         // The process is not needed once its namespace is open.

@@ -13,11 +13,11 @@ use rustix::mount::MountFlags;
 use serde::{Deserialize, Serialize};
 
 use super::OwnerMap;
-use super::within::Tree;
+use super::tree::RootTree;
 use crate::mount::{
-    BindAccess, attach, attach_to, bind_again, detach, detached, map_owners, virtual_file_system,
+    BindAccess, attach, attach_to, detach, detached, map_owners, rebind, virtual_file_system,
 };
-use crate::{Step, StepError};
+use crate::{StepContext, StepError};
 
 /// Options of the writable part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ pub struct ScratchOptions {
     /// Owner, in the user namespace in which it is mounted.
     pub owner: (u32, u32),
     /// Content of `/workspace`.
-    pub workspace: Lower,
+    pub workspace: WorkspaceBacking,
     /// Whether the mounts are made with the rights of the real root, which has to map the owner of host files.
     pub privileged: bool,
 }
 
 /// Content of `/workspace`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Lower {
+pub enum WorkspaceBacking {
     /// An empty directory.
     Empty,
     /// A host directory below a writable layer of the sandbox.
@@ -47,7 +47,7 @@ pub enum Lower {
 
 /// The writable part. The descriptor is the only access to the layer itself; the sandbox sees only its mounts.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct ScratchSpace {
     /// Top directory, with `layer` (the changes of `/workspace`) and `tmp` in it.
     pub directory: OwnedFd,
     /// Optional steps that the file system of the workspace does not support.
@@ -57,7 +57,7 @@ pub struct Scratch {
 /// Directory of the layer.
 const LAYER: &str = "layer";
 
-impl Scratch {
+impl ScratchSpace {
     /// Mounts the writable part below `root`, as `/workspace`, `/tmp` and `/dev/shm`. `/proc` is already mounted
     /// there.
     ///
@@ -80,13 +80,13 @@ impl Scratch {
         make(&base.join("tmp"), 0o1777, options.owner)?;
         make(&base.join("shm"), 0o1777, options.owner)?;
         make(&base.join(LAYER), 0o755, options.owner)?;
-        bind_again(&base.join("tmp"), &root.join("tmp"))?;
-        bind_again(&base.join("shm"), &root.join("dev/shm"))?;
+        rebind(&base.join("tmp"), &root.join("tmp"))?;
+        rebind(&base.join("shm"), &root.join("dev/shm"))?;
         let workspace = root.join("workspace");
         let mut left_out = Vec::new();
         match &options.workspace {
-            Lower::Empty => bind_again(&base.join(LAYER), &workspace)?,
-            Lower::ReadWrite(directory) => {
+            WorkspaceBacking::Empty => rebind(&base.join(LAYER), &workspace)?,
+            WorkspaceBacking::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
                 unsafe {
                     mount_host_path(
@@ -98,13 +98,13 @@ impl Scratch {
                     )?;
                 };
             }
-            Lower::ReadOnly(directory) => {
+            WorkspaceBacking::ReadOnly(directory) => {
                 // SAFETY: the caller has one thread.
                 unsafe {
                     mount_host_path(root, directory, Path::new("/workspace"), BindAccess::ReadOnly, options)?;
                 };
             }
-            Lower::CopyOnWrite(directory) => {
+            WorkspaceBacking::CopyOnWrite(directory) => {
                 let lower = base.join("lower");
                 make(&lower, 0o755, options.owner)?;
                 // SAFETY: the caller has one thread.
@@ -141,7 +141,7 @@ pub unsafe fn mount_host_path(
     if access == BindAccess::ReadWrite {
         mapped?;
     }
-    attach_to(&tree, Tree::at(root)?.find(target)?.as_fd(), target)
+    attach_to(&tree, RootTree::at(root)?.find(target)?.as_fd(), target)
 }
 
 /// Creates a copy of a host directory in which the files of its owner belong to the sandbox's user; the second result

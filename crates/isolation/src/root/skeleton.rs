@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use rustix::mount::MountFlags;
 use serde::{Deserialize, Serialize};
 
-use super::within::Tree;
+use super::tree::RootTree;
 use crate::mount::{BindAccess, attach_to, detached, make_read_only, virtual_file_system};
-use crate::{Step, StepError};
+use crate::{StepContext, StepError};
 
 /// An entry at a path inside the sandbox. Targets are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Entry {
+pub enum SkeletonEntry {
     /// A host directory or file, read-only, with what is mounted below it.
     Bind {
         /// Path on the host.
@@ -46,7 +46,7 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl SkeletonEntry {
     /// Path inside the sandbox.
     pub fn target(&self) -> &Path {
         match self {
@@ -76,11 +76,11 @@ const LINKS: [(&str, &str); 6] = [
 ];
 
 /// Builds the tree at `root`, which becomes a mount of its own, read-only.
-pub fn build_skeleton(root: &Path, entries: &[Entry]) -> Result<(), StepError> {
+pub fn build_skeleton(root: &Path, entries: &[SkeletonEntry]) -> Result<(), StepError> {
     // All users inside the sandbox can read the tree, independently of the caller's umask.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     virtual_file_system("tmpfs", root, MountFlags::NOSUID | MountFlags::NODEV, "mode=0755,size=4m")?;
-    let tree = Tree::at(root)?;
+    let tree = RootTree::at(root)?;
     for mount_point in MOUNT_POINTS {
         tree.directory(Path::new(mount_point))?;
     }
@@ -101,9 +101,9 @@ pub fn build_skeleton(root: &Path, entries: &[Entry]) -> Result<(), StepError> {
 /// nothing.
 const LARGEST_COPY: u64 = 64 << 10;
 
-fn add_entry(tree: &Tree, entry: &Entry) -> Result<(), StepError> {
+fn add_entry(tree: &RootTree, entry: &SkeletonEntry) -> Result<(), StepError> {
     match entry {
-        Entry::Bind { source, target } => {
+        SkeletonEntry::Bind { source, target } => {
             let kind = fs::metadata(source).step(|| format!("inspect {}", source.display()))?;
             if may_be_copied(&kind) {
                 let content = fs::read(source).step(|| format!("read {}", source.display()))?;
@@ -116,9 +116,9 @@ fn add_entry(tree: &Tree, entry: &Entry) -> Result<(), StepError> {
             }
             attach_to(&detached(source, BindAccess::ReadOnly)?, tree.find(target)?.as_fd(), target)
         }
-        Entry::Link { target, to } => tree.link(target, to),
-        Entry::File { target, content } => tree.file(target, content.as_bytes()),
-        Entry::Directory { target } => tree.directory(target).map(drop),
+        SkeletonEntry::Link { target, to } => tree.link(target, to),
+        SkeletonEntry::File { target, content } => tree.file(target, content.as_bytes()),
+        SkeletonEntry::Directory { target } => tree.directory(target).map(drop),
     }
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::MountFlags;
 
-use super::within::Tree;
+use super::tree::RootTree;
 use crate::mount::{BindAccess, attach_to, detached, make_read_only, virtual_file_system};
-use crate::{Step, StepError};
+use crate::{StepContext, StepError};
 
 /// Directory of the files inside the sandbox.
 pub(super) const PLACE: &str = "/etc/menace";
@@ -29,7 +29,7 @@ const BUNDLES: [&str; 4] = [
 
 /// Makes programs below `root` trust an authority. `root` is not yet the root of this process.
 pub fn mount_trust(root: &Path, certificate: &str) -> Result<(), StepError> {
-    let tree = Tree::at(root)?;
+    let tree = RootTree::at(root)?;
     let bundles: Vec<PathBuf> =
         BUNDLES.iter().map(PathBuf::from).filter(|bundle| tree.find(bundle).is_ok()).collect();
     let mut all = match bundles.first() {
@@ -57,7 +57,7 @@ fn outside(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 
-fn read(tree: &Tree, path: &Path) -> Result<Vec<u8>, StepError> {
+fn read(tree: &RootTree, path: &Path) -> Result<Vec<u8>, StepError> {
     let found = tree.find(path)?;
     // The descriptor was opened with O_PATH and is reopened for reading through /proc.
     let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));

@@ -5,7 +5,7 @@
 
 /// Answer that the calling process gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum SeccompAnswer {
     /// The kernel executes the call.
     Allow,
     /// The supervisor decides, if there is one; otherwise the kernel executes the call.
@@ -19,11 +19,11 @@ pub enum Answer {
 
 /// Decision about a system call.
 #[derive(Clone, Copy, Debug)]
-pub enum Decision {
+pub enum SeccompDecision {
     /// The answer does not depend on the arguments.
-    Give(Answer),
+    Give(SeccompAnswer),
     /// An argument decides.
-    Look(&'static Look),
+    Look(&'static SyscallArgumentCheck),
 }
 
 /// A check of one argument.
@@ -32,27 +32,27 @@ pub enum Decision {
 /// in the kernel, which discards the upper half; a filter that compared 64 bits would let `ioctl(fd, TIOCSTI | 1 <<
 /// 32)` pass (CVE-2019-10063).
 #[derive(Debug)]
-pub struct Look {
+pub struct SyscallArgumentCheck {
     /// Index of the argument, from 0.
     pub argument: u8,
     /// Bits that are compared.
     pub mask: u32,
     /// Decision for each value of those bits; the first equal value decides.
-    pub cases: &'static [(u32, Decision)],
+    pub cases: &'static [(u32, SeccompDecision)],
     /// Decision when no case has the value.
-    pub otherwise: Decision,
+    pub otherwise: SeccompDecision,
 }
 
 /// Mask that compares every bit of an argument.
 pub(super) const WHOLE: u32 = u32::MAX;
 
-pub(super) const ALLOW: Decision = Decision::Give(Answer::Allow);
-pub(super) const ABSENT: Decision = Decision::Give(Answer::Absent);
-pub(super) const REFUSE: Decision = Decision::Give(Answer::Refuse(libc::EPERM));
+pub(super) const ALLOW: SeccompDecision = SeccompDecision::Give(SeccompAnswer::Allow);
+pub(super) const ABSENT: SeccompDecision = SeccompDecision::Give(SeccompAnswer::Absent);
+pub(super) const REFUSE: SeccompDecision = SeccompDecision::Give(SeccompAnswer::Refuse(libc::EPERM));
 
-impl Decision {
+impl SeccompDecision {
     /// The answer to a call with these arguments.
-    pub fn answer(&self, arguments: &[u64; 6]) -> Answer {
+    pub fn answer(&self, arguments: &[u64; 6]) -> SeccompAnswer {
         match self {
             Self::Give(answer) => *answer,
             Self::Look(look) => look.decide(arguments).answer(arguments),
@@ -60,9 +60,9 @@ impl Decision {
     }
 }
 
-impl Look {
+impl SyscallArgumentCheck {
     #[expect(clippy::cast_possible_truncation, reason = "the kernel reads the low half only, see the type")]
-    fn decide(&self, arguments: &[u64; 6]) -> &Decision {
+    fn decide(&self, arguments: &[u64; 6]) -> &SeccompDecision {
         let value = arguments[usize::from(self.argument)] as u32 & self.mask;
         self.cases.iter().find(|(case, _)| *case == value).map_or(&self.otherwise, |(_, decision)| decision)
     }

@@ -11,27 +11,27 @@ use std::{
 
 use libc::sock_filter;
 
-use super::decision::{ABSENT, ALLOW, Answer, Decision, Look, WHOLE};
+use super::decision::{ABSENT, ALLOW, SeccompAnswer, SeccompDecision, SyscallArgumentCheck, WHOLE};
 use super::table;
 
 /// Compiles both filters now, so that the processes that are forked from this one inherit them.
 pub fn prepare() {
-    compiled(Reporting::Nobody);
-    compiled(Reporting::Listener);
+    compiled(DenialRecipient::Nobody);
+    compiled(DenialRecipient::Listener);
 }
 
 /// Restricts this thread, and all that it starts, to the calls of the table. Denied calls fail.
 ///
 /// It cannot be undone. The thread must have `no_new_privs`, or `CAP_SYS_ADMIN` over its user namespace.
 pub fn install() -> io::Result<()> {
-    give_to_kernel(compiled(Reporting::Nobody), 0)?;
+    install_program(compiled(DenialRecipient::Nobody), 0)?;
     Ok(())
 }
 
 /// Restricts the interpreter of a zygote to the calls of the table and those with which its copies create sandboxes
 /// for calls. The copies restrict themselves further.
 pub fn install_for_zygote() -> io::Result<()> {
-    give_to_kernel(&compile(&ranges(table::SANDBOX_SETUP, &[]), Reporting::Nobody), 0)?;
+    install_program(&compile(&ranges(table::SANDBOX_SETUP, &[]), DenialRecipient::Nobody), 0)?;
     Ok(())
 }
 
@@ -45,16 +45,16 @@ pub fn install_for_zygote() -> io::Result<()> {
 pub fn install_with_listener(asked: &[u32]) -> io::Result<OwnedFd> {
     let own;
     let program = if asked.is_empty() {
-        compiled(Reporting::Listener)
+        compiled(DenialRecipient::Listener)
     } else {
-        own = compile(&ranges(&[], asked), Reporting::Listener);
+        own = compile(&ranges(&[], asked), DenialRecipient::Listener);
         &own
     };
     let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     // A signal that arrives while the supervisor handles a call would restart the call, and it would be counted
     // twice. Linux 5.19 and later can wait for the supervisor instead.
-    let answer = match give_to_kernel(program, listen | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => give_to_kernel(program, listen),
+    let answer = match install_program(program, listen | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => install_program(program, listen),
         answer => answer,
     }?;
     // SAFETY: with the flag for a listener the kernel answers with a new descriptor that nothing else owns.
@@ -63,23 +63,23 @@ pub fn install_with_listener(asked: &[u32]) -> io::Result<OwnedFd> {
 
 /// Recipient of denied calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reporting {
+pub(super) enum DenialRecipient {
     Nobody,
     Listener,
 }
 
 /// The program for this architecture; the first call compiles it.
-pub(super) fn compiled(reporting: Reporting) -> &'static [sock_filter] {
+pub(super) fn compiled(reporting: DenialRecipient) -> &'static [sock_filter] {
     static SILENT: OnceLock<Vec<sock_filter>> = OnceLock::new();
     static REPORTED: OnceLock<Vec<sock_filter>> = OnceLock::new();
     let program = match reporting {
-        Reporting::Nobody => &SILENT,
-        Reporting::Listener => &REPORTED,
+        DenialRecipient::Nobody => &SILENT,
+        DenialRecipient::Listener => &REPORTED,
     };
     program.get_or_init(|| compile(&ranges(&[], &[]), reporting))
 }
 
-fn give_to_kernel(program: &[sock_filter], flags: libc::c_ulong) -> io::Result<RawFd> {
+fn install_program(program: &[sock_filter], flags: libc::c_ulong) -> io::Result<RawFd> {
     let program = libc::sock_fprog {
         len: program
             .len()
@@ -110,8 +110,8 @@ pub(super) const OFFSET_OF_ARGUMENTS: u32 = 16;
 
 /// Compiles ranges to a program. A process that switches to another architecture's calls (`int 0x80` on `x86_64`) is
 /// killed: their numbers mean other calls, and no compiler generates such code by accident.
-pub(super) fn compile(ranges: &[Range], reporting: Reporting) -> Vec<sock_filter> {
-    let mut assembler = Assembler::new(reporting);
+pub(super) fn compile(ranges: &[SyscallRange], reporting: DenialRecipient) -> Vec<sock_filter> {
+    let mut assembler = FilterAssembler::new(reporting);
     let search = assembler.search(ranges);
     let native = assembler.load(OFFSET_OF_NUMBER, search);
     let foreign = assembler.answer_with(libc::SECCOMP_RET_KILL_PROCESS);
@@ -121,17 +121,17 @@ pub(super) fn compile(ranges: &[Range], reporting: Reporting) -> Vec<sock_filter
 }
 
 /// The decision for all numbers from `first` up to the next range.
-pub(super) struct Range {
+pub(super) struct SyscallRange {
     pub(super) first: u32,
-    pub(super) decision: Decision,
+    pub(super) decision: SeccompDecision,
 }
 
 /// All possible numbers, with neighbours of equal answer joined. `allowed` numbers are allowed independently of the
 /// table, and the supervisor decides about those of `asked` that the table allows.
-pub(super) fn ranges(allowed: &[u32], asked: &[u32]) -> Vec<Range> {
+pub(super) fn ranges(allowed: &[u32], asked: &[u32]) -> Vec<SyscallRange> {
     let mut rows: Vec<_> = table::rows().collect();
     rows.sort_by_key(|row| row.number);
-    let mut ranges = vec![Range { first: 0, decision: ABSENT }];
+    let mut ranges = vec![SyscallRange { first: 0, decision: ABSENT }];
     let mut next = 0;
     for row in rows {
         if row.number > next {
@@ -139,8 +139,8 @@ pub(super) fn ranges(allowed: &[u32], asked: &[u32]) -> Vec<Range> {
         }
         let decision = match row.decision {
             _ if allowed.contains(&row.number) => ALLOW,
-            Decision::Give(Answer::Absent | Answer::Refuse(_)) => row.decision,
-            _ if asked.contains(&row.number) => Decision::Give(Answer::Ask),
+            SeccompDecision::Give(SeccompAnswer::Absent | SeccompAnswer::Refuse(_)) => row.decision,
+            _ if asked.contains(&row.number) => SeccompDecision::Give(SeccompAnswer::Ask),
             decision => decision,
         };
         extend(&mut ranges, row.number, decision);
@@ -150,9 +150,9 @@ pub(super) fn ranges(allowed: &[u32], asked: &[u32]) -> Vec<Range> {
     ranges
 }
 
-fn extend(ranges: &mut Vec<Range>, first: u32, decision: Decision) {
+fn extend(ranges: &mut Vec<SyscallRange>, first: u32, decision: SeccompDecision) {
     if let Some(last) = ranges.last_mut() {
-        if let (Decision::Give(before), Decision::Give(now)) = (last.decision, decision)
+        if let (SeccompDecision::Give(before), SeccompDecision::Give(now)) = (last.decision, decision)
             && before == now
         {
             return;
@@ -162,15 +162,17 @@ fn extend(ranges: &mut Vec<Range>, first: u32, decision: Decision) {
             return;
         }
     }
-    ranges.push(Range { first, decision });
+    ranges.push(SyscallRange { first, decision });
 }
 
-fn action(answer: Answer, reporting: Reporting) -> u32 {
+fn action(answer: SeccompAnswer, reporting: DenialRecipient) -> u32 {
     match (answer, reporting) {
-        (Answer::Allow, _) | (Answer::Ask, Reporting::Nobody) => libc::SECCOMP_RET_ALLOW,
-        (Answer::Absent, _) => fail_with(libc::ENOSYS),
-        (Answer::Refuse(error), Reporting::Nobody) => fail_with(error),
-        (Answer::Refuse(_) | Answer::Ask, Reporting::Listener) => libc::SECCOMP_RET_USER_NOTIF,
+        (SeccompAnswer::Allow, _) | (SeccompAnswer::Ask, DenialRecipient::Nobody) => libc::SECCOMP_RET_ALLOW,
+        (SeccompAnswer::Absent, _) => fail_with(libc::ENOSYS),
+        (SeccompAnswer::Refuse(error), DenialRecipient::Nobody) => fail_with(error),
+        (SeccompAnswer::Refuse(_) | SeccompAnswer::Ask, DenialRecipient::Listener) => {
+            libc::SECCOMP_RET_USER_NOTIF
+        }
     }
 }
 
@@ -186,18 +188,18 @@ fn instruction(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
 ///
 /// Jumps of classic BPF lead forward only, so their targets are always written already, and all jumps to one answer
 /// can share one instruction. The kernel takes about a third of a microsecond for each instruction.
-struct Assembler {
-    reporting: Reporting,
+struct FilterAssembler {
+    reporting: DenialRecipient,
     /// Instructions in reverse order.
     reversed: Vec<sock_filter>,
 }
 
 /// Position of an instruction, counted from the end of the program.
 #[derive(Clone, Copy)]
-struct Label(usize);
+struct InstructionLabel(usize);
 
-impl Assembler {
-    fn new(reporting: Reporting) -> Self {
+impl FilterAssembler {
+    fn new(reporting: DenialRecipient) -> Self {
         Self { reporting, reversed: Vec::new() }
     }
 
@@ -207,7 +209,7 @@ impl Assembler {
     }
 
     /// Searches the range of the call number, which is in the accumulator.
-    fn search(&mut self, ranges: &[Range]) -> Label {
+    fn search(&mut self, ranges: &[SyscallRange]) -> InstructionLabel {
         if let [range] = ranges {
             return self.decide(range.decision);
         }
@@ -218,14 +220,14 @@ impl Assembler {
         self.branch(libc::BPF_JGE, first_of_upper, upper, lower)
     }
 
-    fn decide(&mut self, decision: Decision) -> Label {
+    fn decide(&mut self, decision: SeccompDecision) -> InstructionLabel {
         match decision {
-            Decision::Give(answer) => self.answer_with(action(answer, self.reporting)),
-            Decision::Look(look) => self.look(look),
+            SeccompDecision::Give(answer) => self.answer_with(action(answer, self.reporting)),
+            SeccompDecision::Look(look) => self.check_argument(look),
         }
     }
 
-    fn look(&mut self, look: &Look) -> Label {
+    fn check_argument(&mut self, look: &SyscallArgumentCheck) -> InstructionLabel {
         let mut next = self.decide(look.otherwise);
         for (value, decision) in look.cases.iter().rev() {
             let then = self.decide(*decision);
@@ -239,13 +241,19 @@ impl Assembler {
         self.load(OFFSET_OF_ARGUMENTS + 8 * u32::from(look.argument), next)
     }
 
-    fn load(&mut self, offset: u32, next: Label) -> Label {
+    fn load(&mut self, offset: u32, next: InstructionLabel) -> InstructionLabel {
         self.jump_unless_next(next);
         self.write(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
     }
 
     /// Compares the accumulator with a value.
-    fn branch(&mut self, comparison: u32, value: u32, when_true: Label, when_false: Label) -> Label {
+    fn branch(
+        &mut self,
+        comparison: u32,
+        value: u32,
+        when_true: InstructionLabel,
+        when_false: InstructionLabel,
+    ) -> InstructionLabel {
         let (when_true, when_false) = (self.within_reach(when_true), self.within_reach(when_false));
         let (jump_true, jump_false) = (self.distance_to(when_true), self.distance_to(when_false));
         let short = |distance: usize| u8::try_from(distance).expect("both targets were brought within reach");
@@ -253,39 +261,39 @@ impl Assembler {
     }
 
     /// The instruction that ends the program with an action; an existing one if a branch can reach it.
-    fn answer_with(&mut self, action: u32) -> Label {
+    fn answer_with(&mut self, action: u32) -> InstructionLabel {
         let nearest = self.reversed.iter().rposition(|known| is_answer(*known) && known.k == action);
-        match nearest.map(Label) {
+        match nearest.map(InstructionLabel) {
             Some(label) if self.distance_to(label) <= REACH => label,
             _ => self.write(libc::BPF_RET | libc::BPF_K, action, 0, 0),
         }
     }
 
     /// A label that a branch written next, or after one more instruction, can reach.
-    fn within_reach(&mut self, target: Label) -> Label {
+    fn within_reach(&mut self, target: InstructionLabel) -> InstructionLabel {
         if self.distance_to(target) <= REACH { target } else { self.jump(target) }
     }
 
-    fn jump_unless_next(&mut self, target: Label) {
+    fn jump_unless_next(&mut self, target: InstructionLabel) {
         if self.distance_to(target) > 0 {
             self.jump(target);
         }
     }
 
-    fn jump(&mut self, target: Label) -> Label {
+    fn jump(&mut self, target: InstructionLabel) -> InstructionLabel {
         let distance =
             u32::try_from(self.distance_to(target)).expect("a program has at most 4096 instructions");
         self.write(libc::BPF_JMP | libc::BPF_JA, distance, 0, 0)
     }
 
     /// Number of instructions that the next written one would have to skip.
-    fn distance_to(&self, target: Label) -> usize {
+    fn distance_to(&self, target: InstructionLabel) -> usize {
         self.reversed.len() - target.0 - 1
     }
 
-    fn write(&mut self, code: u32, k: u32, jt: u8, jf: u8) -> Label {
+    fn write(&mut self, code: u32, k: u32, jt: u8, jf: u8) -> InstructionLabel {
         self.reversed.push(instruction(code, k, jt, jf));
-        Label(self.reversed.len() - 1)
+        InstructionLabel(self.reversed.len() - 1)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use libc::sock_filter;
 
-use super::decision::{Answer, Decision, Look};
+use super::decision::{SeccompAnswer, SeccompDecision, SyscallArgumentCheck};
 use super::filter::{
-    ARCHITECTURE, OFFSET_OF_ARCHITECTURE, OFFSET_OF_NUMBER, Range, Reporting, compile, compiled, ranges,
+    ARCHITECTURE, DenialRecipient, OFFSET_OF_ARCHITECTURE, OFFSET_OF_NUMBER, SyscallRange, compile, compiled,
+    ranges,
 };
 use super::table;
 
@@ -38,38 +39,40 @@ fn interpret(program: &[sock_filter], architecture: u32, number: u32, arguments:
     }
 }
 
-fn action(reporting: Reporting, number: u32, arguments: &[u64; 6]) -> u32 {
+fn action(reporting: DenialRecipient, number: u32, arguments: &[u64; 6]) -> u32 {
     interpret(compiled(reporting), ARCHITECTURE, number, arguments)
 }
 
-fn expected(answer: Answer, reporting: Reporting) -> u32 {
+fn expected(answer: SeccompAnswer, reporting: DenialRecipient) -> u32 {
     match (answer, reporting) {
-        (Answer::Allow, _) | (Answer::Ask, Reporting::Nobody) => 0x7fff_0000,
-        (Answer::Absent, _) => 0x0005_0000 + 38,
-        (Answer::Refuse(error), Reporting::Nobody) => 0x0005_0000 + u32::try_from(error).unwrap(),
-        (Answer::Refuse(_) | Answer::Ask, Reporting::Listener) => 0x7fc0_0000,
+        (SeccompAnswer::Allow, _) | (SeccompAnswer::Ask, DenialRecipient::Nobody) => 0x7fff_0000,
+        (SeccompAnswer::Absent, _) => 0x0005_0000 + 38,
+        (SeccompAnswer::Refuse(error), DenialRecipient::Nobody) => {
+            0x0005_0000 + u32::try_from(error).unwrap()
+        }
+        (SeccompAnswer::Refuse(_) | SeccompAnswer::Ask, DenialRecipient::Listener) => 0x7fc0_0000,
     }
 }
 
-fn check(constant: libc::c_long, arguments: &[(usize, u64)], answer: Answer) {
+fn check(constant: libc::c_long, arguments: &[(usize, u64)], answer: SeccompAnswer) {
     let mut all = NO_ARGUMENTS;
     for &(position, value) in arguments {
         all[position] = value;
     }
     let number = u32::try_from(constant).unwrap();
-    for reporting in [Reporting::Nobody, Reporting::Listener] {
+    for reporting in [DenialRecipient::Nobody, DenialRecipient::Listener] {
         assert_eq!(
             action(reporting, number, &all),
             expected(answer, reporting),
             "{:?} with {all:x?}, {reporting:?}",
-            table::row(number).map(table::Row::name)
+            table::row(number).map(table::SyscallRow::name)
         );
     }
     assert_eq!(table::answer(number, &all), answer, "the supervisor gives the answer of the filter");
 }
 
 /// Argument lists that reach every case of a check, and its `otherwise`.
-fn arguments_for(look: &Look) -> Vec<[u64; 6]> {
+fn arguments_for(look: &SyscallArgumentCheck) -> Vec<[u64; 6]> {
     let mut lists = Vec::new();
     let unlike_any_case = 0x0bad_c0de_u32;
     let values = look.cases.iter().map(|(value, _)| *value).chain([unlike_any_case & look.mask]);
@@ -87,11 +90,11 @@ fn arguments_for(look: &Look) -> Vec<[u64; 6]> {
 fn the_filter_agrees_with_the_table_for_every_number() {
     for number in (0..2048).chain([u32::MAX, 0x3fff_ffff, 0x7fff_ffff]) {
         let arguments = match table::row(number).map(|row| row.decision) {
-            Some(Decision::Look(look)) => arguments_for(look),
+            Some(SeccompDecision::Look(look)) => arguments_for(look),
             _ => vec![NO_ARGUMENTS, [u64::MAX; 6]],
         };
         for arguments in arguments {
-            for reporting in [Reporting::Nobody, Reporting::Listener] {
+            for reporting in [DenialRecipient::Nobody, DenialRecipient::Listener] {
                 let answer = table::answer(number, &arguments);
                 assert_eq!(action(reporting, number, &arguments), expected(answer, reporting), "{number}");
             }
@@ -112,23 +115,24 @@ fn no_call_has_two_rows() {
 #[test]
 fn targets_beyond_the_reach_of_a_branch_are_found() {
     let answer = |first: u32| match first % 3 {
-        0 => Answer::Allow,
-        1 => Answer::Absent,
-        _ => Answer::Refuse(i32::try_from(first).unwrap()),
+        0 => SeccompAnswer::Allow,
+        1 => SeccompAnswer::Absent,
+        _ => SeccompAnswer::Refuse(i32::try_from(first).unwrap()),
     };
-    let ranges: Vec<Range> =
-        (0..900).map(|first| Range { first, decision: Decision::Give(answer(first)) }).collect();
-    let program = compile(&ranges, Reporting::Nobody);
+    let ranges: Vec<SyscallRange> = (0..900)
+        .map(|first| SyscallRange { first, decision: SeccompDecision::Give(answer(first)) })
+        .collect();
+    let program = compile(&ranges, DenialRecipient::Nobody);
     assert!(program.iter().any(|instruction| instruction.code == 0x05), "the test has no long jump");
     for number in 0..900 {
         let action = interpret(&program, ARCHITECTURE, number, &NO_ARGUMENTS);
-        assert_eq!(action, expected(answer(number), Reporting::Nobody), "{number}");
+        assert_eq!(action, expected(answer(number), DenialRecipient::Nobody), "{number}");
     }
 }
 
 #[test]
 fn the_program_is_small() {
-    let length = compiled(Reporting::Listener).len();
+    let length = compiled(DenialRecipient::Listener).len();
     assert!(length < 250, "{length} instructions");
 }
 
@@ -141,7 +145,7 @@ fn calls_of_ordinary_programs_are_allowed() {
         libc::SYS_execve,
         libc::SYS_landlock_restrict_self,
     ] {
-        check(call, &[], Answer::Allow);
+        check(call, &[], SeccompAnswer::Allow);
     }
 }
 
@@ -167,17 +171,21 @@ fn dangerous_calls_are_denied() {
         libc::SYS_clock_settime,
     ];
     for call in refused {
-        check(call, &[], Answer::Refuse(libc::EPERM));
+        check(call, &[], SeccompAnswer::Refuse(libc::EPERM));
     }
 }
 
 #[test]
 fn a_zygote_may_create_sandboxes_and_no_other_denied_call() {
-    let program = compile(&ranges(table::SANDBOX_SETUP, &[]), Reporting::Nobody);
+    let program = compile(&ranges(table::SANDBOX_SETUP, &[]), DenialRecipient::Nobody);
     for row in table::rows() {
         let given = interpret(&program, ARCHITECTURE, row.number, &[0x1000_0000, 0, 0, 0, 0, 0]);
-        let usual =
-            interpret(compiled(Reporting::Nobody), ARCHITECTURE, row.number, &[0x1000_0000, 0, 0, 0, 0, 0]);
+        let usual = interpret(
+            compiled(DenialRecipient::Nobody),
+            ARCHITECTURE,
+            row.number,
+            &[0x1000_0000, 0, 0, 0, 0, 0],
+        );
         let expected =
             if table::SANDBOX_SETUP.contains(&row.number) { libc::SECCOMP_RET_ALLOW } else { usual };
         assert_eq!(given, expected, "{}", row.name());
@@ -188,10 +196,10 @@ fn a_zygote_may_create_sandboxes_and_no_other_denied_call() {
 fn only_listed_calls_reach_the_supervisor_and_no_denied_call_passes() {
     let asked = [libc::SYS_write, libc::SYS_openat, libc::SYS_mount, libc::SYS_clone3]
         .map(|call| u32::try_from(call).unwrap());
-    let program = compile(&ranges(&[], &asked), Reporting::Listener);
+    let program = compile(&ranges(&[], &asked), DenialRecipient::Listener);
     for row in table::rows() {
         let given = interpret(&program, ARCHITECTURE, row.number, &NO_ARGUMENTS);
-        let usual = action(Reporting::Listener, row.number, &NO_ARGUMENTS);
+        let usual = action(DenialRecipient::Listener, row.number, &NO_ARGUMENTS);
         let is_asked = row.name() == "write" || row.name() == "openat";
         assert_eq!(given, if is_asked { libc::SECCOMP_RET_USER_NOTIF } else { usual }, "{}", row.name());
     }
@@ -200,40 +208,44 @@ fn only_listed_calls_reach_the_supervisor_and_no_denied_call_passes() {
 #[test]
 fn clone_makes_threads_and_processes_but_no_namespaces() {
     let thread = u64::from((libc::CLONE_VM | libc::CLONE_THREAD | libc::CLONE_SIGHAND).cast_unsigned());
-    check(libc::SYS_clone, &[(0, thread)], Answer::Allow);
-    check(libc::SYS_clone, &[(0, 17 /* SIGCHLD */)], Answer::Allow);
+    check(libc::SYS_clone, &[(0, thread)], SeccompAnswer::Allow);
+    check(libc::SYS_clone, &[(0, 17 /* SIGCHLD */)], SeccompAnswer::Allow);
     // The bit of CLONE_NEWTIME is part of the exit signal here.
-    check(libc::SYS_clone, &[(0, 0x80)], Answer::Allow);
+    check(libc::SYS_clone, &[(0, 0x80)], SeccompAnswer::Allow);
     for namespace in
         [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000]
     {
-        check(libc::SYS_clone, &[(0, namespace | 0x11)], Answer::Refuse(libc::EPERM));
-        check(libc::SYS_clone, &[(0, namespace | 1 << 40)], Answer::Refuse(libc::EPERM));
+        check(libc::SYS_clone, &[(0, namespace | 0x11)], SeccompAnswer::Refuse(libc::EPERM));
+        check(libc::SYS_clone, &[(0, namespace | 1 << 40)], SeccompAnswer::Refuse(libc::EPERM));
     }
-    check(libc::SYS_clone3, &[], Answer::Absent);
+    check(libc::SYS_clone3, &[], SeccompAnswer::Absent);
 }
 
 #[test]
 fn terminal_input_by_ioctl_is_denied_for_any_upper_half() {
     for request in [0x5412, 0x541c] {
-        check(libc::SYS_ioctl, &[(1, request)], Answer::Refuse(libc::EPERM));
-        check(libc::SYS_ioctl, &[(1, request | 1 << 32)], Answer::Refuse(libc::EPERM));
-        check(libc::SYS_ioctl, &[(1, request | 0xffff_ffff_0000_0000)], Answer::Refuse(libc::EPERM));
+        check(libc::SYS_ioctl, &[(1, request)], SeccompAnswer::Refuse(libc::EPERM));
+        check(libc::SYS_ioctl, &[(1, request | 1 << 32)], SeccompAnswer::Refuse(libc::EPERM));
+        check(libc::SYS_ioctl, &[(1, request | 0xffff_ffff_0000_0000)], SeccompAnswer::Refuse(libc::EPERM));
     }
-    check(libc::SYS_ioctl, &[(1, 0x5401 /* TCGETS */)], Answer::Allow);
-    check(libc::SYS_ioctl, &[(0, 0x5412)], Answer::Allow);
+    check(libc::SYS_ioctl, &[(1, 0x5401 /* TCGETS */)], SeccompAnswer::Allow);
+    check(libc::SYS_ioctl, &[(0, 0x5412)], SeccompAnswer::Allow);
 }
 
 #[test]
 fn only_local_and_internet_sockets_are_allowed() {
     for call in [libc::SYS_socket, libc::SYS_socketpair] {
         for family in [1, 2, 10] {
-            check(call, &[(0, family)], Answer::Allow);
+            check(call, &[(0, family)], SeccompAnswer::Allow);
         }
-        check(call, &[(0, 16), (2, 0 /* NETLINK_ROUTE */)], Answer::Allow);
-        check(call, &[(0, 16), (2, 15 /* NETLINK_KOBJECT_UEVENT */)], Answer::Refuse(libc::EPROTONOSUPPORT));
+        check(call, &[(0, 16), (2, 0 /* NETLINK_ROUTE */)], SeccompAnswer::Allow);
+        check(
+            call,
+            &[(0, 16), (2, 15 /* NETLINK_KOBJECT_UEVENT */)],
+            SeccompAnswer::Refuse(libc::EPROTONOSUPPORT),
+        );
         for family in [0, 17 /* AF_PACKET */, 38 /* AF_ALG */, 40 /* AF_VSOCK */, 0xffff_ffff] {
-            check(call, &[(0, family)], Answer::Refuse(libc::EAFNOSUPPORT));
+            check(call, &[(0, family)], SeccompAnswer::Refuse(libc::EAFNOSUPPORT));
         }
     }
 }
@@ -241,12 +253,12 @@ fn only_local_and_internet_sockets_are_allowed() {
 #[test]
 fn only_device_nodes_are_denied() {
     for (kind, answer) in [
-        (libc::S_IFCHR, Answer::Refuse(libc::EPERM)),
-        (libc::S_IFBLK, Answer::Refuse(libc::EPERM)),
-        (libc::S_IFIFO, Answer::Allow),
-        (libc::S_IFSOCK, Answer::Allow),
-        (libc::S_IFREG, Answer::Allow),
-        (0, Answer::Allow),
+        (libc::S_IFCHR, SeccompAnswer::Refuse(libc::EPERM)),
+        (libc::S_IFBLK, SeccompAnswer::Refuse(libc::EPERM)),
+        (libc::S_IFIFO, SeccompAnswer::Allow),
+        (libc::S_IFSOCK, SeccompAnswer::Allow),
+        (libc::S_IFREG, SeccompAnswer::Allow),
+        (0, SeccompAnswer::Allow),
     ] {
         let mode = u64::from(kind | 0o777);
         check(libc::SYS_mknodat, &[(2, mode)], answer);
@@ -262,10 +274,10 @@ fn setuid_and_setgid_bits_are_denied() {
     let create = u64::from((libc::O_CREAT | libc::O_WRONLY).cast_unsigned());
     let temporary = u64::from((libc::O_TMPFILE | libc::O_RDWR).cast_unsigned());
     for (mode, answer) in [
-        (0o1777, Answer::Allow),
-        (0o4755, Answer::Refuse(libc::EPERM)),
-        (0o2755, Answer::Refuse(libc::EPERM)),
-        (0o6000 | 0xffff_0000_0000, Answer::Refuse(libc::EPERM)),
+        (0o1777, SeccompAnswer::Allow),
+        (0o4755, SeccompAnswer::Refuse(libc::EPERM)),
+        (0o2755, SeccompAnswer::Refuse(libc::EPERM)),
+        (0o6000 | 0xffff_0000_0000, SeccompAnswer::Refuse(libc::EPERM)),
     ] {
         check(libc::SYS_fchmod, &[(1, mode)], answer);
         check(libc::SYS_fchmodat, &[(2, mode)], answer);
@@ -273,7 +285,7 @@ fn setuid_and_setgid_bits_are_denied() {
         check(libc::SYS_mknodat, &[(2, mode)], answer);
         check(libc::SYS_openat, &[(2, create), (3, mode)], answer);
         check(libc::SYS_openat, &[(2, temporary), (3, mode)], answer);
-        check(libc::SYS_openat, &[(2, 0), (3, mode)], Answer::Allow);
+        check(libc::SYS_openat, &[(2, 0), (3, mode)], SeccompAnswer::Allow);
         #[cfg(target_arch = "x86_64")]
         {
             check(libc::SYS_chmod, &[(1, mode)], answer);
@@ -281,33 +293,33 @@ fn setuid_and_setgid_bits_are_denied() {
             check(libc::SYS_open, &[(1, create), (2, mode)], answer);
         }
     }
-    check(libc::SYS_openat2, &[], Answer::Absent);
+    check(libc::SYS_openat2, &[], SeccompAnswer::Absent);
 }
 
 #[test]
 fn personalities_process_controls_and_nested_filters() {
     for (personality, answer) in [
-        (0, Answer::Allow),
-        (0xffff_ffff, Answer::Allow),
-        (0x0004_0000, Answer::Allow),
-        (0x0040_0000 /* READ_IMPLIES_EXEC */, Answer::Refuse(libc::EPERM)),
-        (8 /* PER_LINUX32 */, Answer::Refuse(libc::EPERM)),
+        (0, SeccompAnswer::Allow),
+        (0xffff_ffff, SeccompAnswer::Allow),
+        (0x0004_0000, SeccompAnswer::Allow),
+        (0x0040_0000 /* READ_IMPLIES_EXEC */, SeccompAnswer::Refuse(libc::EPERM)),
+        (8 /* PER_LINUX32 */, SeccompAnswer::Refuse(libc::EPERM)),
     ] {
         check(libc::SYS_personality, &[(0, personality)], answer);
     }
-    check(libc::SYS_prctl, &[(0, 35 /* PR_SET_MM */)], Answer::Refuse(libc::EPERM));
-    check(libc::SYS_prctl, &[(0, 15 /* PR_SET_NAME */)], Answer::Allow);
-    check(libc::SYS_seccomp, &[(0, 1), (1, 1)], Answer::Allow);
-    check(libc::SYS_seccomp, &[(0, 1), (1, 1 << 3)], Answer::Refuse(libc::EPERM));
+    check(libc::SYS_prctl, &[(0, 35 /* PR_SET_MM */)], SeccompAnswer::Refuse(libc::EPERM));
+    check(libc::SYS_prctl, &[(0, 15 /* PR_SET_NAME */)], SeccompAnswer::Allow);
+    check(libc::SYS_seccomp, &[(0, 1), (1, 1)], SeccompAnswer::Allow);
+    check(libc::SYS_seccomp, &[(0, 1), (1, 1 << 3)], SeccompAnswer::Refuse(libc::EPERM));
 }
 
 #[test]
 fn other_architectures_are_killed_and_unknown_calls_are_absent() {
-    let program = compiled(Reporting::Nobody);
+    let program = compiled(DenialRecipient::Nobody);
     for architecture in [0x4000_0003 /* i386 */, 0x4000_0028 /* arm */, 0] {
         assert_eq!(interpret(program, architecture, 0, &NO_ARGUMENTS), 0x8000_0000);
     }
     for number in [0x4000_0000, 0x4000_0000 + 59, 0x4000_0000 + 520, 470, 4096, u32::MAX] {
-        assert_eq!(action(Reporting::Listener, number, &NO_ARGUMENTS), 0x0005_0000 + 38);
+        assert_eq!(action(DenialRecipient::Listener, number, &NO_ARGUMENTS), 0x0005_0000 + 38);
     }
 }

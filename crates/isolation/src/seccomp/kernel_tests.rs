@@ -15,7 +15,7 @@ use rustix::{
 };
 
 use super::notify::{receive, refusal, send};
-use super::{Denials, install, install_with_listener};
+use super::{DeniedSyscallCounts, install, install_with_listener};
 use crate::{capabilities::no_new_privileges, forked_child};
 
 /// Error number of a call with meaningless arguments, 0 when it succeeds.
@@ -85,13 +85,13 @@ fn a_call_of_the_32_bit_architecture_kills_the_process() {
 }
 
 /// A child under the filter, and the listener of its denied calls.
-struct Supervised {
+struct FilteredChild {
     child: libc::pid_t,
     ended: OwnedFd,
     listener: OwnedFd,
 }
 
-impl Supervised {
+impl FilteredChild {
     /// Forks a child that installs the filter, sends the number of its listener, runs, and exits with the result.
     fn start(run: impl FnOnce() -> i32) -> Self {
         let (mut numbers, mut sender) = io::pipe().unwrap();
@@ -124,7 +124,7 @@ impl Supervised {
     }
 
     /// Answers calls until the child ends, and returns its exit code.
-    fn serve_until_the_end(&self, denials: &mut Denials) -> i32 {
+    fn serve_until_the_end(&self, denials: &mut DeniedSyscallCounts) -> i32 {
         while self.wait_for_call() {
             denials.serve(self.listener.as_fd()).unwrap();
         }
@@ -134,12 +134,12 @@ impl Supervised {
 
 #[test]
 fn the_supervisor_answers_denied_calls_and_counts_them() {
-    let supervised = Supervised::start(|| {
+    let supervised = FilteredChild::start(|| {
         let wrong =
             REAL_CALLS.iter().position(|&(number, arguments, error)| error_of(number, arguments) != error);
         wrong.map_or(0, |position| i32::try_from(position).unwrap() + 1)
     });
-    let mut denials = Denials::default();
+    let mut denials = DeniedSyscallCounts::default();
     let first_wrong_answer = supervised.serve_until_the_end(&mut denials);
     assert_eq!(first_wrong_answer, 0);
 
@@ -167,7 +167,7 @@ fn the_supervisor_answers_denied_calls_and_counts_them() {
 
 #[test]
 fn serving_does_not_wait_and_a_killed_process_is_no_error() {
-    let supervised = Supervised::start(|| error_of(libc::SYS_ptrace, [0, 0, 0]));
+    let supervised = FilteredChild::start(|| error_of(libc::SYS_ptrace, [0, 0, 0]));
     assert!(supervised.wait_for_call());
     let listener = supervised.listener.as_fd();
     let call = receive(listener).unwrap().expect("the child waits for its answer");
@@ -176,7 +176,7 @@ fn serving_does_not_wait_and_a_killed_process_is_no_error() {
     assert_eq!(forked_child::wait_for(supervised.child), libc::SIGKILL);
 
     send(listener, &refusal(&call)).unwrap();
-    let mut denials = Denials::default();
+    let mut denials = DeniedSyscallCounts::default();
     denials.serve(listener).unwrap();
     assert_eq!(denials.take(), []);
 }

@@ -9,7 +9,7 @@ mod kernel_tests;
 mod notify;
 mod table;
 
-pub use decision::{Answer, Decision, Look};
+pub use decision::{SeccompAnswer, SeccompDecision, SyscallArgumentCheck};
 pub use filter::{install, install_for_zygote, install_with_listener, prepare};
-pub use notify::{Denials, receive, refusal, send};
-pub use table::{Row, answer, row, rows};
+pub use notify::{DeniedSyscallCounts, receive, refusal, send};
+pub use table::{SyscallRow, answer, row, rows};

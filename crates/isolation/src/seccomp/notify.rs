@@ -8,7 +8,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{decision::Answer, table};
+use super::{decision::SeccompAnswer, table};
 
 /// Maximum number of calls that one round answers, so that a program that makes denied calls endlessly from many
 /// threads cannot block the rest of its supervisor.
@@ -18,11 +18,11 @@ const CALLS_IN_A_ROUND: usize = 1024;
 ///
 /// It holds at most one count for each call of the table, independently of the sandboxed program.
 #[derive(Debug, Default)]
-pub struct Denials {
+pub struct DeniedSyscallCounts {
     counts: BTreeMap<u32, u64>,
 }
 
-impl Denials {
+impl DeniedSyscallCounts {
     /// Answers the calls that wait at the listener and returns without waiting for more.
     ///
     /// Call it whenever the listener is readable. Of very many waiting calls it answers a part, and the listener
@@ -60,9 +60,9 @@ fn name(number: u32) -> String {
 /// pointers.
 pub fn refusal(call: &libc::seccomp_notif) -> libc::seccomp_notif_resp {
     let error = match table::answer(call.data.nr.cast_unsigned(), &call.data.args) {
-        Answer::Refuse(error) => error,
+        SeccompAnswer::Refuse(error) => error,
         // The filter reports only denied calls. If another filter existed, its calls would not pass here either.
-        Answer::Allow | Answer::Ask | Answer::Absent => libc::EPERM,
+        SeccompAnswer::Allow | SeccompAnswer::Ask | SeccompAnswer::Absent => libc::EPERM,
     };
     libc::seccomp_notif_resp { id: call.id, val: 0, error: -error, flags: 0 }
 }

@@ -3,19 +3,19 @@
 //! A call without a row fails as if the kernel did not know it (`ENOSYS`): calls that are newer than this table, and
 //! every call of the x32 ABI, whose numbers have bit 30 set and lie above all rows.
 
-use super::decision::{ABSENT, ALLOW, Answer, Decision, Look, REFUSE, WHOLE};
+use super::decision::{ABSENT, ALLOW, REFUSE, SeccompAnswer, SeccompDecision, SyscallArgumentCheck, WHOLE};
 
 /// One system call of this architecture.
 #[derive(Debug)]
-pub struct Row {
+pub struct SyscallRow {
     constant: &'static str,
     /// Its number on this architecture.
     pub number: u32,
     /// Decision about the call.
-    pub decision: Decision,
+    pub decision: SeccompDecision,
 }
 
-impl Row {
+impl SyscallRow {
     /// Name of the call in manual pages, such as `openat`.
     pub fn name(&self) -> &'static str {
         self.constant.strip_prefix("SYS_").unwrap_or(self.constant)
@@ -23,12 +23,12 @@ impl Row {
 }
 
 /// Every row, in no particular order.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static SyscallRow> {
     EVERYWHERE.iter().chain(NEWER_THAN_LIBC).chain(ONLY_ON_THIS_ARCHITECTURE)
 }
 
 /// The row of a number, if there is one.
-pub fn row(number: u32) -> Option<&'static Row> {
+pub fn row(number: u32) -> Option<&'static SyscallRow> {
     rows().find(|row| row.number == number)
 }
 
@@ -46,14 +46,14 @@ pub(super) const SANDBOX_SETUP: &[u32] = &[
 ];
 
 /// The answer to a call by number and arguments.
-pub fn answer(number: u32, arguments: &[u64; 6]) -> Answer {
-    row(number).map_or(Answer::Absent, |row| row.decision.answer(arguments))
+pub fn answer(number: u32, arguments: &[u64; 6]) -> SeccompAnswer {
+    row(number).map_or(SeccompAnswer::Absent, |row| row.decision.answer(arguments))
 }
 
 /// Rows by the libc crate's constants, which hold the numbers of the target architecture.
 macro_rules! rows {
     ($($decision:expr => { $($constant:ident)* })*) => {
-        &[$($(Row {
+        &[$($(SyscallRow {
             constant: stringify!($constant),
             number: call_number(libc::$constant),
             decision: $decision,
@@ -64,11 +64,11 @@ macro_rules! rows {
 /// Rows by number, for calls that the libc crate does not define for every target.
 macro_rules! numbered_rows {
     ($($decision:expr => { $($name:ident $number:literal)* })*) => {
-        &[$($(Row { constant: stringify!($name), number: $number, decision: $decision },)*)*]
+        &[$($(SyscallRow { constant: stringify!($name), number: $number, decision: $decision },)*)*]
     };
 }
 
-static EVERYWHERE: &[Row] = rows! {
+static EVERYWHERE: &[SyscallRow] = rows! {
     // Files and directories.
     ALLOW => {
         SYS_chdir SYS_close SYS_close_range SYS_copy_file_range SYS_dup SYS_dup3 SYS_faccessat SYS_faccessat2
@@ -137,18 +137,18 @@ static EVERYWHERE: &[Row] = rows! {
     }
 
     // The arguments decide.
-    Decision::Look(&NO_NEW_NAMESPACE) => { SYS_clone }
-    Decision::Look(&NO_TYPING_FOR_OTHERS) => { SYS_ioctl }
-    Decision::Look(&LOCAL_OR_INTERNET) => { SYS_socket SYS_socketpair }
-    Decision::Look(&NO_DEVICE_IN_THIRD_ARGUMENT) => { SYS_mknodat }
-    Decision::Look(&NO_REWRITTEN_PROCESS_IMAGE) => { SYS_prctl }
-    Decision::Look(&NO_SUPERVISOR_OF_ITS_OWN) => { SYS_seccomp }
-    Decision::Look(&ORDINARY_PERSONALITY) => { SYS_personality }
-    Decision::Look(&OWN_LIMITS) => { SYS_prlimit64 }
+    SeccompDecision::Look(&NO_NEW_NAMESPACE) => { SYS_clone }
+    SeccompDecision::Look(&NO_TYPING_FOR_OTHERS) => { SYS_ioctl }
+    SeccompDecision::Look(&LOCAL_OR_INTERNET) => { SYS_socket SYS_socketpair }
+    SeccompDecision::Look(&NO_DEVICE_IN_THIRD_ARGUMENT) => { SYS_mknodat }
+    SeccompDecision::Look(&NO_REWRITTEN_PROCESS_IMAGE) => { SYS_prctl }
+    SeccompDecision::Look(&NO_SUPERVISOR_OF_ITS_OWN) => { SYS_seccomp }
+    SeccompDecision::Look(&ORDINARY_PERSONALITY) => { SYS_personality }
+    SeccompDecision::Look(&OWN_LIMITS) => { SYS_prlimit64 }
 
-    Decision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_fchmod }
-    Decision::Look(&MODE_IN_THIRD_ARGUMENT) => { SYS_fchmodat }
-    Decision::Look(&FLAGS_IN_THIRD_ARGUMENT) => { SYS_openat }
+    SeccompDecision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_fchmod }
+    SeccompDecision::Look(&MODE_IN_THIRD_ARGUMENT) => { SYS_fchmodat }
+    SeccompDecision::Look(&FLAGS_IN_THIRD_ARGUMENT) => { SYS_openat }
 
     // Flags that may request namespaces, and a mode, are behind a pointer that no filter can follow. Libraries fall
     // back to clone and openat.
@@ -186,17 +186,17 @@ static EVERYWHERE: &[Row] = rows! {
 };
 
 // From 424 on a call has the same number on every architecture.
-static NEWER_THAN_LIBC: &[Row] = numbered_rows! {
+static NEWER_THAN_LIBC: &[SyscallRow] = numbered_rows! {
     ALLOW => {
         cachestat 451 map_shadow_stack 453 futex_wake 454 futex_wait 455 futex_requeue 456 mseal 462
         setxattrat 463 getxattrat 464 listxattrat 465 removexattrat 466
     }
-    Decision::Look(&MODE_IN_THIRD_ARGUMENT) => { fchmodat2 452 }
+    SeccompDecision::Look(&MODE_IN_THIRD_ARGUMENT) => { fchmodat2 452 }
     REFUSE => { open_tree_attr 467 }
 };
 
 #[cfg(target_arch = "x86_64")]
-static ONLY_ON_THIS_ARCHITECTURE: &[Row] = rows! {
+static ONLY_ON_THIS_ARCHITECTURE: &[SyscallRow] = rows! {
     // Calls that newer architectures have only with a directory descriptor or with flags.
     ALLOW => {
         SYS_access SYS_alarm SYS_chown SYS_dup2 SYS_epoll_create SYS_epoll_wait SYS_eventfd
@@ -205,20 +205,20 @@ static ONLY_ON_THIS_ARCHITECTURE: &[Row] = rows! {
         SYS_symlink SYS_time SYS_unlink SYS_utime SYS_utimes SYS_vfork
     }
     ALLOW => { SYS_arch_prctl }
-    Decision::Look(&NO_DEVICE_IN_SECOND_ARGUMENT) => { SYS_mknod }
-    Decision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_chmod SYS_creat }
-    Decision::Look(&FLAGS_IN_SECOND_ARGUMENT) => { SYS_open }
+    SeccompDecision::Look(&NO_DEVICE_IN_SECOND_ARGUMENT) => { SYS_mknod }
+    SeccompDecision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_chmod SYS_creat }
+    SeccompDecision::Look(&FLAGS_IN_SECOND_ARGUMENT) => { SYS_open }
     REFUSE => { SYS_ioperm SYS_iopl SYS_kexec_file_load SYS_modify_ldt SYS_uselib }
 };
 
 // The libc crate has no constant for this call with musl.
 #[cfg(target_arch = "aarch64")]
-static ONLY_ON_THIS_ARCHITECTURE: &[Row] = numbered_rows! {
+static ONLY_ON_THIS_ARCHITECTURE: &[SyscallRow] = numbered_rows! {
     REFUSE => { kexec_file_load 294 }
 };
 
 /// `clone` has no time namespaces: the bit of `CLONE_NEWTIME` belongs to the exit signal there.
-static NO_NEW_NAMESPACE: Look = Look {
+static NO_NEW_NAMESPACE: SyscallArgumentCheck = SyscallArgumentCheck {
     argument: 0,
     mask: bits(
         libc::CLONE_NEWCGROUP
@@ -234,7 +234,7 @@ static NO_NEW_NAMESPACE: Look = Look {
 };
 
 /// Both requests insert characters into a terminal's input, where the shell outside would read them as typed.
-static NO_TYPING_FOR_OTHERS: Look = Look {
+static NO_TYPING_FOR_OTHERS: SyscallArgumentCheck = SyscallArgumentCheck {
     argument: 1,
     mask: WHOLE,
     cases: &[(0x5412 /* TIOCSTI */, REFUSE), (0x541c /* TIOCLINUX */, REFUSE)],
@@ -242,54 +242,63 @@ static NO_TYPING_FOR_OTHERS: Look = Look {
 };
 
 /// The error numbers are those of a kernel without these protocols, which programs handle.
-static LOCAL_OR_INTERNET: Look = Look {
+static LOCAL_OR_INTERNET: SyscallArgumentCheck = SyscallArgumentCheck {
     argument: 0,
     mask: WHOLE,
     cases: &[
         (bits(libc::AF_UNIX), ALLOW),
         (bits(libc::AF_INET), ALLOW),
         (bits(libc::AF_INET6), ALLOW),
-        (bits(libc::AF_NETLINK), Decision::Look(&ROUTE_NETLINK)),
+        (bits(libc::AF_NETLINK), SeccompDecision::Look(&ROUTE_NETLINK)),
     ],
-    otherwise: Decision::Give(Answer::Refuse(libc::EAFNOSUPPORT)),
+    otherwise: SeccompDecision::Give(SeccompAnswer::Refuse(libc::EAFNOSUPPORT)),
 };
 
 /// `getifaddrs`, and with it every resolver, uses this protocol to read the addresses of the machine.
-static ROUTE_NETLINK: Look = Look {
+static ROUTE_NETLINK: SyscallArgumentCheck = SyscallArgumentCheck {
     argument: 2,
     mask: WHOLE,
     cases: &[(bits(libc::NETLINK_ROUTE), ALLOW)],
-    otherwise: Decision::Give(Answer::Refuse(libc::EPROTONOSUPPORT)),
+    otherwise: SeccompDecision::Give(SeccompAnswer::Refuse(libc::EPROTONOSUPPORT)),
 };
 
 #[cfg(target_arch = "x86_64")]
-static NO_DEVICE_IN_SECOND_ARGUMENT: Look = no_device_in(1, &MODE_IN_SECOND_ARGUMENT);
-static NO_DEVICE_IN_THIRD_ARGUMENT: Look = no_device_in(2, &MODE_IN_THIRD_ARGUMENT);
+static NO_DEVICE_IN_SECOND_ARGUMENT: SyscallArgumentCheck = no_device_in(1, &MODE_IN_SECOND_ARGUMENT);
+static NO_DEVICE_IN_THIRD_ARGUMENT: SyscallArgumentCheck = no_device_in(2, &MODE_IN_THIRD_ARGUMENT);
 
-static MODE_IN_SECOND_ARGUMENT: Look = mode_in(1);
-static MODE_IN_THIRD_ARGUMENT: Look = mode_in(2);
-static MODE_IN_FOURTH_ARGUMENT: Look = mode_in(3);
+static MODE_IN_SECOND_ARGUMENT: SyscallArgumentCheck = mode_in(1);
+static MODE_IN_THIRD_ARGUMENT: SyscallArgumentCheck = mode_in(2);
+static MODE_IN_FOURTH_ARGUMENT: SyscallArgumentCheck = mode_in(3);
 #[cfg(target_arch = "x86_64")]
-static FLAGS_IN_SECOND_ARGUMENT: Look = flags_of_open_in(1, &MODE_IN_THIRD_ARGUMENT);
-static FLAGS_IN_THIRD_ARGUMENT: Look = flags_of_open_in(2, &MODE_IN_FOURTH_ARGUMENT);
+static FLAGS_IN_SECOND_ARGUMENT: SyscallArgumentCheck = flags_of_open_in(1, &MODE_IN_THIRD_ARGUMENT);
+static FLAGS_IN_THIRD_ARGUMENT: SyscallArgumentCheck = flags_of_open_in(2, &MODE_IN_FOURTH_ARGUMENT);
 
 /// `PR_SET_MM` moves the parts of the process image and its name in `/proc`, for programs that restore a saved
 /// process.
-static NO_REWRITTEN_PROCESS_IMAGE: Look =
-    Look { argument: 0, mask: WHOLE, cases: &[(bits(libc::PR_SET_MM), REFUSE)], otherwise: ALLOW };
+static NO_REWRITTEN_PROCESS_IMAGE: SyscallArgumentCheck = SyscallArgumentCheck {
+    argument: 0,
+    mask: WHOLE,
+    cases: &[(bits(libc::PR_SET_MM), REFUSE)],
+    otherwise: ALLOW,
+};
 
 /// Of two filters that both report a call, the supervisor of the newer one decides, and it may let the call pass. So
 /// far the kernel allows only one supervisor; this does not rely on it.
-static NO_SUPERVISOR_OF_ITS_OWN: Look =
-    Look { argument: 1, mask: 1 << 3 /* NEW_LISTENER */, cases: &[(0, ALLOW)], otherwise: REFUSE };
+static NO_SUPERVISOR_OF_ITS_OWN: SyscallArgumentCheck = SyscallArgumentCheck {
+    argument: 1,
+    mask: 1 << 3, /* NEW_LISTENER */
+    cases: &[(0, ALLOW)],
+    otherwise: REFUSE,
+};
 
 /// A process could reduce the limits of another process of the same user: the one that enforces the timeout of a
 /// command could then not open files any more. C libraries pass 0, which is the process itself.
-static OWN_LIMITS: Look = Look { argument: 0, mask: WHOLE, cases: &[(0, ALLOW)], otherwise: REFUSE };
+static OWN_LIMITS: SyscallArgumentCheck =
+    SyscallArgumentCheck { argument: 0, mask: WHOLE, cases: &[(0, ALLOW)], otherwise: REFUSE };
 
 /// The default personality, the query of the current one, and fixed addresses, which sanitizers and debuggers set.
 /// The others emulate old systems, partly by making memory executable.
-static ORDINARY_PERSONALITY: Look = Look {
+static ORDINARY_PERSONALITY: SyscallArgumentCheck = SyscallArgumentCheck {
     argument: 0,
     mask: WHOLE,
     cases: &[(0, ALLOW), (u32::MAX, ALLOW), (bits(libc::ADDR_NO_RANDOMIZE), ALLOW)],
@@ -299,24 +308,34 @@ static ORDINARY_PERSONALITY: Look = Look {
 /// Denies setuid and setgid modes. Inside the sandbox they have no effect; but in a directory that the sandbox shares
 /// with the host, whose owner is root or the user of menace, such a program would run as root or as that user for
 /// everyone who executes it.
-const fn mode_in(argument: u8) -> Look {
-    Look { argument, mask: libc::S_ISUID | libc::S_ISGID, cases: &[(0, ALLOW)], otherwise: REFUSE }
+const fn mode_in(argument: u8) -> SyscallArgumentCheck {
+    SyscallArgumentCheck {
+        argument,
+        mask: libc::S_ISUID | libc::S_ISGID,
+        cases: &[(0, ALLOW)],
+        otherwise: REFUSE,
+    }
 }
 
 /// The mode matters only when a file is created.
-const fn flags_of_open_in(argument: u8, mode: &'static Look) -> Look {
+const fn flags_of_open_in(argument: u8, mode: &'static SyscallArgumentCheck) -> SyscallArgumentCheck {
     // O_TMPFILE without the bit of O_DIRECTORY, which it includes.
     let creating = bits(libc::O_CREAT) | 0o20_000_000;
-    Look { argument, mask: creating, cases: &[(0, ALLOW)], otherwise: Decision::Look(mode) }
+    SyscallArgumentCheck {
+        argument,
+        mask: creating,
+        cases: &[(0, ALLOW)],
+        otherwise: SeccompDecision::Look(mode),
+    }
 }
 
 /// `mknod` may create pipes, sockets and ordinary files.
-const fn no_device_in(argument: u8, mode: &'static Look) -> Look {
-    Look {
+const fn no_device_in(argument: u8, mode: &'static SyscallArgumentCheck) -> SyscallArgumentCheck {
+    SyscallArgumentCheck {
         argument,
         mask: libc::S_IFMT,
         cases: &[(libc::S_IFCHR, REFUSE), (libc::S_IFBLK, REFUSE)],
-        otherwise: Decision::Look(mode),
+        otherwise: SeccompDecision::Look(mode),
     }
 }
 

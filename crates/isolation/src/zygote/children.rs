@@ -5,13 +5,13 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 /// Resource usage of reaped children, each including the children that it had reaped itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Taken {
+pub(super) struct ReapedUsage {
     pub(super) cpu_user_us: u64,
     pub(super) cpu_system_us: u64,
     pub(super) largest_process_bytes: u64,
 }
 
-impl Taken {
+impl ReapedUsage {
     fn add(&mut self, usage: &libc::rusage) {
         self.cpu_user_us += microseconds(usage.ru_utime);
         self.cpu_system_us += microseconds(usage.ru_stime);
@@ -21,28 +21,28 @@ impl Taken {
 }
 
 /// CPU time of this process so far: user time and system time in microseconds.
-pub(super) fn taken_by_this_process() -> (u64, u64) {
-    let mut usage = nothing();
+pub(super) fn own_cpu_time() -> (u64, u64) {
+    let mut usage = zero_usage();
     // SAFETY: the structure lives during the call. It can fail only for a wrong argument.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     (microseconds(usage.ru_utime), microseconds(usage.ru_stime))
 }
 
 /// Reaps one child that has ended, if there is one, and returns its process id and wait status.
-pub(super) fn reap(taken: &mut Taken) -> Option<(i32, i32)> {
+pub(super) fn reap(taken: &mut ReapedUsage) -> Option<(i32, i32)> {
     wait(libc::WNOHANG, taken)
 }
 
 /// Kills and reaps all other processes in the process namespace of this process, which is its first process.
-pub(super) fn end_all(taken: &mut Taken) {
+pub(super) fn kill_and_reap_all(taken: &mut ReapedUsage) {
     // SAFETY: -1 is every process of this namespace but this one.
     unsafe { libc::kill(-1, libc::SIGKILL) };
     // Killed processes become children of this process, if they were not before, and end soon.
     while wait(0, taken).is_some() {}
 }
 
-fn wait(options: i32, taken: &mut Taken) -> Option<(i32, i32)> {
-    let (mut status, mut usage) = (0, nothing());
+fn wait(options: i32, taken: &mut ReapedUsage) -> Option<(i32, i32)> {
+    let (mut status, mut usage) = (0, zero_usage());
     // SAFETY: status and usage live during the call.
     let pid = unsafe { libc::wait4(-1, &raw mut status, options, &raw mut usage) };
     if pid <= 0 {
@@ -52,7 +52,7 @@ fn wait(options: i32, taken: &mut Taken) -> Option<(i32, i32)> {
     Some((pid, status))
 }
 
-fn nothing() -> libc::rusage {
+fn zero_usage() -> libc::rusage {
     // SAFETY: all zero is a valid `rusage`.
     unsafe { std::mem::zeroed() }
 }
@@ -62,7 +62,7 @@ fn microseconds(time: libc::timeval) -> u64 {
 }
 
 /// Creates a descriptor that becomes readable when a child ends, while SIGCHLD is blocked.
-pub(super) fn ends() -> io::Result<OwnedFd> {
+pub(super) fn child_end_descriptor() -> io::Result<OwnedFd> {
     let set = child_signal();
     // SAFETY: the set lives during the call, and the descriptor that is returned is new.
     unsafe {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::StepError;
-use crate::tun::Interface;
+use crate::tun::TunInterface;
 
 /// First message to a slot supervisor: the properties of all calls in its slot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct SlotPlan {
     pub data_bytes: Option<u64>,
     /// Interface of the calls in addition to loopback. If the slot supervisor is to create it, the device, found with
     /// [`crate::tun::find`], comes with the plan.
-    pub interface: Option<Interface>,
+    pub interface: Option<TunInterface>,
     /// Numbers of system calls that the fault injector decides about.
     pub asked: Vec<u32>,
 }
@@ -38,7 +38,7 @@ pub struct CallStart {
 
 /// Reports of a slot supervisor to menace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeeperReport {
+pub enum SlotSupervisorReport {
     /// A call process waits in its sandbox for its call. The descriptors are the other end of its interface, if it
     /// has one (or its network namespace, if menace is to create the interface), and the seccomp listener, if there
     /// is one.
@@ -67,7 +67,7 @@ pub enum KeeperReport {
 /// Report of a call process to its slot supervisor before it runs foreign code, with the descriptors of its writable
 /// part and of its seccomp listener.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum CallerReport {
+pub(super) enum CallProcessReport {
     /// The process has entered its sandbox.
     Inside {
         /// User CPU time of the setup, in microseconds.

@@ -10,19 +10,19 @@
 //! Calls in one slot share only what no call can change: the host name, `/proc`, and the network namespace as long as
 //! no packet has passed through it.
 
-mod caller;
+mod call_process;
 mod children;
-mod keeper;
 mod messages;
 mod network;
+mod slot_supervisor;
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
-pub use messages::{CallStart, KeeperReport, SlotPlan};
+pub use messages::{CallStart, SlotPlan, SlotSupervisorReport};
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use crate::clone::{Forked, NAMESPACES, fork_into};
+use crate::clone::{ForkResult, NAMESPACES, fork_into};
 use crate::{StepError, channel, seccomp};
 
 /// Descriptor of the stream of a call.
@@ -42,17 +42,17 @@ const STREAM: i32 = 3;
 pub unsafe extern "C" fn menace_slot(control: i32, joined: *const i32, count: usize) -> i32 {
     // SAFETY: the caller promises one thread.
     match unsafe { fork_into(NAMESPACES | libc::CLONE_NEWUSER, None) } {
-        Ok(Forked::Parent { pid, .. }) => pid,
+        Ok(ForkResult::Parent { pid, .. }) => pid,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
             let error = StepError { step: "fork into new namespaces".into(), errno };
             // SAFETY: the caller promises that it is open.
             let control = unsafe { BorrowedFd::borrow_raw(control) };
             // If it fails, the other end of the channel is closed.
-            drop(channel::send(control, &KeeperReport::Failed(error), &[]));
+            drop(channel::send(control, &SlotSupervisorReport::Failed(error), &[]));
             -errno
         }
-        Ok(Forked::Child) => {
+        Ok(ForkResult::Child) => {
             let joined = if count == 0 {
                 Vec::new()
             } else {
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn menace_slot(control: i32, joined: *const i32, count: us
             // SAFETY: the caller promises that it is open, and gives it to this process.
             let control = unsafe { OwnedFd::from_raw_fd(control) };
             // SAFETY: this process is a fork of one with one thread.
-            unsafe { keeper::keep(control, &joined) };
+            unsafe { slot_supervisor::run_slot_supervisor(control, &joined) };
             0
         }
     }

@@ -10,7 +10,7 @@ use std::io;
 
 use rustix::thread::UnshareFlags;
 
-use crate::{Step, StepError, loopback};
+use crate::{StepContext, StepError, loopback};
 
 /// The kernel's counters of the interfaces in this network namespace.
 const COUNTERS: &str = "/proc/self/net/dev";

@@ -1,12 +1,12 @@
 //! Calls of sections: inputs, parameter types and outcomes.
 
 mod outcome;
-mod python;
 mod recipe;
+mod recipe_display;
+mod recipe_source;
 mod shape;
-mod source;
 
-pub use outcome::{Facts, OutcomeKind};
-pub use recipe::{Many, Recipe, Written};
-pub use shape::{Described, Field, ParameterShape, Shape};
-pub use source::{HELPERS, Needs, literal, path};
+pub use outcome::{OutcomeKind, ReportedException};
+pub use recipe::{CollectionKind, Recipe, TextValueKind};
+pub use recipe_source::{HELPERS, SourceRequirements, python_literal, qualified_source};
+pub use shape::{ParameterShape, SectionDescription, TypedDictField, ValueShape};

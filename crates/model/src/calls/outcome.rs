@@ -86,7 +86,7 @@ impl OutcomeKind {
 
 /// An exception, as the harness reported it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct ReportedException {
     /// Name of its class.
     pub exception: String,
     /// Module of its class.
@@ -111,7 +111,7 @@ pub struct Facts {
     pub traceback: Option<String>,
 }
 
-impl Facts {
+impl ReportedException {
     /// Whether its class is this class or derives from it.
     pub fn is_a(&self, class: &str) -> bool {
         self.bases.iter().any(|base| base == class)

@@ -22,11 +22,11 @@ pub enum Recipe {
     /// `bytes`.
     Bytes(Vec<u8>),
     /// A collection of values.
-    Many(Many, Vec<Self>),
+    Many(CollectionKind, Vec<Self>),
     /// A mapping, and its class if it is not `dict`.
     Dict(Option<String>, Vec<(Self, Self)>),
     /// A value that is built from a text.
-    Written(Written, String),
+    Written(TextValueKind, String),
     /// `timedelta(seconds=…)`.
     Seconds(f64),
     /// A `timezone`, in minutes east of UTC.
@@ -64,7 +64,7 @@ pub enum Recipe {
 
 /// Kind of collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Many {
+pub enum CollectionKind {
     /// `list`.
     List,
     /// `tuple`.
@@ -83,7 +83,7 @@ pub enum Many {
 
 /// Kind of value that is built from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum TextValueKind {
     /// `complex`.
     Complex,
     /// `pathlib.Path`.
@@ -114,7 +114,7 @@ pub enum Written {
     Module,
 }
 
-impl Many {
+impl CollectionKind {
     const ALL: [(Self, &'static str); 7] = [
         (Self::List, "list"),
         (Self::Tuple, "tuple"),
@@ -136,7 +136,7 @@ impl Many {
     }
 }
 
-impl Written {
+impl TextValueKind {
     const ALL: [(Self, &'static str); 14] = [
         (Self::Complex, "complex"),
         (Self::Path, "path"),
@@ -173,7 +173,7 @@ impl Recipe {
 
     /// A `list`.
     pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
-        Self::Many(Many::List, items.into_iter().collect())
+        Self::Many(CollectionKind::List, items.into_iter().collect())
     }
 
     /// A `dict` whose keys are strings.
@@ -195,7 +195,7 @@ impl Recipe {
             Self::Text(text) => json!(text),
             Self::Escaped(text) => json!({"$": "text", "v": text}),
             Self::Bytes(bytes) => json!({"$": "bytes", "v": hexadecimal(bytes)}),
-            Self::Many(Many::List, items) => items.iter().map(Self::to_json).collect(),
+            Self::Many(CollectionKind::List, items) => items.iter().map(Self::to_json).collect(),
             Self::Many(kind, items) => {
                 json!({"$": kind.name(), "v": items.iter().map(Self::to_json).collect::<Vec<_>>()})
             }
@@ -258,7 +258,7 @@ impl Recipe {
                 None => Self::Float(number.as_f64()?),
             },
             Value::String(text) => Self::Text(text.clone()),
-            Value::Array(items) => Self::Many(Many::List, all_of(items)?),
+            Value::Array(items) => Self::Many(CollectionKind::List, all_of(items)?),
             Value::Object(object) => Self::from_object(object)?,
         })
     }
@@ -299,7 +299,7 @@ impl Recipe {
             "repeat" => Self::Repeated(inner()?, count()?),
             "nest" => Self::Nested(inner()?, count()?),
             "source" => Self::Source(object.get("m")?.as_str()?.to_owned(), text()?),
-            _ => match (Many::of_name(kind), Written::of_name(kind)) {
+            _ => match (CollectionKind::of_name(kind), TextValueKind::of_name(kind)) {
                 (Some(kind), _) => Self::Many(kind, all_of(value?.as_array()?)?),
                 (None, Some(kind)) => Self::Written(kind, text()?),
                 (None, None) => return None,
@@ -380,10 +380,10 @@ mod tests {
             Recipe::Escaped("\\ud800".into()),
             Recipe::Bytes(vec![0, 255]),
             Recipe::list([Recipe::Int(1), Recipe::None]),
-            Recipe::Many(Many::FrozenSet, vec![Recipe::Int(1)]),
+            Recipe::Many(CollectionKind::FrozenSet, vec![Recipe::Int(1)]),
             Recipe::Dict(Some("collections:OrderedDict".into()), vec![(Recipe::Int(1), Recipe::None)]),
             Recipe::record([("a".to_owned(), Recipe::Int(1))]),
-            Recipe::Written(Written::Path, "/tmp".into()),
+            Recipe::Written(TextValueKind::Path, "/tmp".into()),
             Recipe::Seconds(1.5),
             Recipe::Zone(60),
             Recipe::Range(true, vec![Some(1), None]),

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the Python type of that name")]
-pub enum Shape {
+pub enum ValueShape {
     /// Any value: no type is known.
     Any,
     None,
@@ -73,7 +73,7 @@ pub enum Shape {
         class: Option<String>,
     },
     TypedDict {
-        fields: Vec<Field>,
+        fields: Vec<TypedDictField>,
     },
     Literal {
         values: Vec<Value>,
@@ -116,11 +116,11 @@ pub enum Shape {
 
 /// A key of a `TypedDict`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Field {
+pub struct TypedDictField {
     /// Its name.
     pub name: String,
     /// Type of its value.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// Whether the key is required.
     pub required: bool,
 }
@@ -135,7 +135,7 @@ pub struct ParameterShape {
     /// Whether it has no default.
     pub required: bool,
     /// Type of its value.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// Name of the type of its default.
     pub default: Option<String>,
 }
@@ -150,7 +150,7 @@ impl ParameterShape {
 /// Description of a section by the harness.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Described {
+pub enum SectionDescription {
     /// A section that can be called.
     Callable {
         /// `function`, `instance`, `class`, `static` or `property`.
@@ -161,7 +161,7 @@ pub enum Described {
         is_async: bool,
         /// Type of the object that the method is called on.
         #[serde(default)]
-        owner: Option<Shape>,
+        owner: Option<ValueShape>,
         /// Number of examples in its docstring.
         #[serde(default)]
         examples: u32,

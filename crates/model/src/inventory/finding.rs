@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Severity of a security finding, or confidence of its test; Bandit's three levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
+pub enum FindingSeverity {
     /// Worth a look.
     Low,
     /// Likely a problem.
@@ -16,13 +16,13 @@ pub enum Severity {
 
 /// A security finding, with the id, severity and confidence that Bandit gives the same construct.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct SecurityFinding {
     /// Bandit's test id, such as `B301`.
     pub id: String,
     /// Its severity.
-    pub severity: Severity,
+    pub severity: FindingSeverity,
     /// Confidence of the test.
-    pub confidence: Severity,
+    pub confidence: FindingSeverity,
     /// The line that Bandit would report.
     pub line: u32,
     /// Description in one sentence.

@@ -6,8 +6,12 @@ mod orphan;
 mod report;
 mod section;
 
-pub use finding::{Diagnostic, Finding, LintFinding, LintRule, Severity};
-pub use module::{Churn, Halstead, Import, ImportKind, LineCounts, Module, Risk};
+pub use finding::{Diagnostic, FindingSeverity, LintFinding, LintRule, SecurityFinding};
+pub use module::{
+    ChurnCounts, HalsteadCounts, ImportKind, LineCounts, ModuleImport, PythonModule, RiskIndex,
+};
 pub use orphan::{Orphan, OrphanClass};
 pub use report::{Inventory, ScanStatistics};
-pub use section::{Binding, Effect, Parameter, ParameterKind, ParameterUse, Section, SectionKind};
+pub use section::{
+    MethodBinding, ParameterKind, ParameterUse, Section, SectionKind, SectionParameter, SideEffect,
+};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, LintFinding, Section};
+use super::{LintFinding, Section, SecurityFinding};
 
 /// When an import is executed; the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub enum ImportKind {
 
 /// An edge of the import graph, to a module of this repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Import {
+pub struct ModuleImport {
     /// The imported module's name, as Python would import it.
     pub module: String,
     /// When it is executed.
@@ -52,7 +52,7 @@ pub struct LineCounts {
 
 /// Halstead counts as in radon.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Halstead {
+pub struct HalsteadCounts {
     /// Distinct operators.
     pub distinct_operators: u32,
     /// Distinct operands.
@@ -67,7 +67,7 @@ pub struct Halstead {
 
 /// Lines changed in the last thirty days, from git.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Churn {
+pub struct ChurnCounts {
     /// Commits that touched the file.
     pub commits: u32,
     /// Lines added.
@@ -80,7 +80,7 @@ pub struct Churn {
 
 /// The risk index over those of its terms that were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Risk {
+pub struct RiskIndex {
     /// The weighted mean of the measured terms, 0…1, higher is worse; absent if none was measured.
     pub value: Option<f64>,
     /// The terms that were measured.
@@ -91,7 +91,7 @@ pub struct Risk {
 
 /// One Python file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Module {
+pub struct PythonModule {
     /// Relative to the root, with `/`.
     pub path: String,
     /// As Python would import it.
@@ -99,7 +99,7 @@ pub struct Module {
     /// Names of the repository's modules that it imports at run time, sorted.
     pub imports: Vec<String>,
     /// The same with kind and line, `TYPE_CHECKING` imports included.
-    pub import_edges: Vec<Import>,
+    pub import_edges: Vec<ModuleImport>,
     /// Top-level packages outside the repository that it imports, sorted.
     pub external_imports: Vec<String>,
     /// External imports as written, sorted: modules, and members that may be modules. Not shown.
@@ -112,19 +112,19 @@ pub struct Module {
     /// Maintainability index, 0…100, as radon computes it; absent when the file does not parse.
     pub maintainability: Option<f64>,
     /// Halstead's counts; absent when the file does not parse.
-    pub halstead: Option<Halstead>,
+    pub halstead: Option<HalsteadCounts>,
     /// Entropy of the token distribution, bits per token; absent when the file could not be read.
     pub entropy: Option<f64>,
     /// Changes in the last thirty days; absent without git.
-    pub churn: Option<Churn>,
+    pub churn: Option<ChurnCounts>,
     /// Risk index from static analysis.
-    pub risk: Risk,
+    pub risk: RiskIndex,
     /// 1 / (1 + lint findings per 100 lines); absent when the file does not parse.
     pub code_quality: Option<f64>,
     /// 1 / (1 + severity weights of security findings per 100 lines); absent when the file does not parse.
     pub security_score: Option<f64>,
     /// Security findings.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SecurityFinding>,
     /// Lint findings.
     pub lint: Vec<LintFinding>,
     /// Reasons why the module is an entry point (`script`, `main`, `entry point …`, `test`, `plugin`); empty for a library.

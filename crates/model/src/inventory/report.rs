@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Diagnostic, Module, Orphan};
+use super::{Diagnostic, Orphan, PythonModule};
 
 /// Statistics of the scan itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct Inventory {
     /// The absolute path that was scanned.
     pub root: String,
     /// Modules, sorted by path.
-    pub modules: Vec<Module>,
+    pub modules: Vec<PythonModule>,
     /// Import cycles over all run-time imports: module names, each cycle sorted, largest first.
     pub cycles: Vec<Vec<String>>,
     /// The cycles that remain without imports inside functions: those that can fail at import.

@@ -23,7 +23,7 @@ pub enum SectionKind {
 /// First argument that a method is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Binding {
+pub enum MethodBinding {
     /// `self`.
     Instance,
     /// `cls`.
@@ -80,7 +80,7 @@ pub enum ParameterUse {
 
 /// A parameter as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parameter {
+pub struct SectionParameter {
     /// Its name, without stars.
     pub name: String,
     /// How it may be passed.
@@ -96,7 +96,7 @@ pub struct Parameter {
 /// A side effect of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum SideEffect {
     /// Opens, reads, writes or removes files.
     File,
     /// Opens sockets or makes requests.
@@ -121,7 +121,7 @@ pub struct Section {
     /// Its kind.
     pub kind: SectionKind,
     /// Binding of a method; absent for functions.
-    pub binding: Option<Binding>,
+    pub binding: Option<MethodBinding>,
     /// Defined with `async def`.
     pub is_async: bool,
     /// Contains `yield`.
@@ -139,7 +139,7 @@ pub struct Section {
     /// Decorators as Python source, without `@`.
     pub decorators: Vec<String>,
     /// Parameters in order.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<SectionParameter>,
     /// The return annotation as Python source.
     pub returns: Option<String>,
     /// The first paragraph of the docstring.
@@ -147,5 +147,5 @@ pub struct Section {
     /// Exceptions that the docstring declares.
     pub raises: Vec<String>,
     /// Its side effects, sorted.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<SideEffect>,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Hosts and a port, such as `api.example.com:443`, `*.example.com`, `10.0.0.0/8` or `[2001:db8::1]:80`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Destination {
+pub struct NetworkDestination {
     /// Pattern of hosts.
     pub host: HostPattern,
     /// Port; `None` for all ports.
@@ -122,14 +122,14 @@ impl fmt::Display for HostPattern {
     }
 }
 
-impl Destination {
+impl NetworkDestination {
     /// Whether a port matches.
     pub fn matches_port(&self, port: u16) -> bool {
         self.port.is_none_or(|expected| expected == port)
     }
 }
 
-impl FromStr for Destination {
+impl FromStr for NetworkDestination {
     type Err = DestinationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -145,7 +145,7 @@ impl FromStr for Destination {
     }
 }
 
-impl fmt::Display for Destination {
+impl fmt::Display for NetworkDestination {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.host, self.port) {
             (HostPattern::Range(IpAddr::V6(_), _), Some(port)) => write!(formatter, "[{}]:{port}", self.host),
@@ -174,7 +174,7 @@ macro_rules! as_text {
 }
 
 as_text!(HostPattern);
-as_text!(Destination);
+as_text!(NetworkDestination);
 
 #[cfg(test)]
 mod tests {
@@ -195,9 +195,9 @@ mod tests {
             "2001:db8::/32",
             "[2001:db8::1]:443",
         ] {
-            assert_eq!(text.parse::<Destination>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<NetworkDestination>().unwrap().to_string(), text);
         }
-        assert_eq!("API.Example.com.".parse::<Destination>().unwrap().to_string(), "api.example.com");
+        assert_eq!("API.Example.com.".parse::<NetworkDestination>().unwrap().to_string(), "api.example.com");
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
             "a..b",
             "*.",
         ] {
-            text.parse::<Destination>().unwrap_err();
+            text.parse::<NetworkDestination>().unwrap_err();
         }
     }
 

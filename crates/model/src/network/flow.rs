@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkReport {
     /// Flows by start time.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowRecord>,
     /// Number of flows that were not recorded, because there were too many.
     pub flows_left_out: u64,
 }
 
 /// One TCP, UDP or ICMP conversation with one destination, or one DNS query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct FlowRecord {
     /// Start, in milliseconds since the creation of the network.
     pub at_ms: f64,
     /// Its protocol.
-    pub protocol: Protocol,
+    pub protocol: FlowProtocol,
     /// Address and port, or the queried name.
     pub destination: String,
     /// Name that was resolved to the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Decision of the network policy.
-    pub verdict: Verdict,
+    pub verdict: FlowDisposition,
     /// Reason of a refusal, or of an abnormal end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -72,7 +72,7 @@ pub struct DirectionCounts {
 /// Protocol of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Protocol {
+pub enum FlowProtocol {
     /// TCP.
     #[default]
     Tcp,
@@ -89,7 +89,7 @@ pub enum Protocol {
 /// Decision of the network policy about a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum FlowDisposition {
     /// None of its packets arrived.
     #[default]
     Lost,

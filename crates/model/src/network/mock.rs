@@ -7,16 +7,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::text::optional_duration;
+use super::duration_text::optional_duration;
 
 /// Mock rules; the first rule that matches a request answers it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Mocks {
+pub struct MockSpec {
     /// Rules in the order in which they are tried.
     pub rules: Vec<MockRule>,
     /// Handling of requests that no rule matches.
-    pub fallback: Fallback,
+    pub fallback: MockFallback,
     /// Fields added to plausible responses, such as those that the code reads from them.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
@@ -33,7 +33,7 @@ fn is_zero(share: &f64) -> bool {
 /// Handling of requests that no rule matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fallback {
+pub enum MockFallback {
     /// A host that no rule names is refused, and a request that no rule matches is answered with 404.
     #[default]
     Refuse,
@@ -67,13 +67,13 @@ pub struct MockRule {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The response.
-    pub respond: Answer,
+    pub respond: MockResponse,
 }
 
 /// A mock response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Answer {
+pub struct MockResponse {
     /// HTTP status; `None` for 200.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn an_unknown_field_in_a_rule_is_an_error() {
-        serde_json::from_str::<Mocks>(r#"{"rules": [{"hots": "a"}]}"#).unwrap_err();
+        serde_json::from_str::<MockSpec>(r#"{"rules": [{"hots": "a"}]}"#).unwrap_err();
         let rule: MockRule =
             serde_json::from_str(r#"{"respond": {"delay": "200ms", "fault": "reset", "fail_every": 3}}"#)
                 .unwrap();

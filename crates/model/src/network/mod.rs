@@ -1,15 +1,15 @@
 //! The network of a sandbox: policy, link conditions, mocks, and the record of its traffic.
 
 mod destination;
+mod duration_text;
 mod flow;
 mod link;
 mod mock;
-mod text;
 
-pub use destination::{Destination, DestinationError, HostPattern};
-pub use flow::{DirectionCounts, Flow, FlowRequest, NetworkReport, Protocol, Verdict};
-pub use link::{Distribution, Link, Shape, Shaper, Window};
-pub use mock::{Answer, Fallback, MockFault, MockRule, Mocks};
+pub use destination::{DestinationError, HostPattern, NetworkDestination};
+pub use flow::{DirectionCounts, FlowDisposition, FlowProtocol, FlowRecord, FlowRequest, NetworkReport};
+pub use link::{DelayDistribution, FaultWindow, LinkConditions, NetworkConditions, PacketShaper};
+pub use mock::{MockFallback, MockFault, MockResponse, MockRule, MockSpec};
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub const HOST_NAME: &str = "host.menace.internal";
 /// Network of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Network {
+pub enum NetworkMode {
     /// Only its own loopback. Nothing is recorded.
     #[default]
     None,
@@ -35,14 +35,14 @@ pub enum Network {
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkSpec {
     /// Allowed destinations.
-    pub allow: Vec<Destination>,
+    pub allow: Vec<NetworkDestination>,
     /// Mocks that answer instead of the real destinations.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mocks: Option<Mocks>,
+    pub mocks: Option<MockSpec>,
     /// Delay, loss, rate and partitions of packets.
-    pub shape: Shape,
+    pub shape: NetworkConditions,
     /// Component that shapes the packets leaving the sandbox.
-    pub shaper: Shaper,
+    pub shaper: PacketShaper,
     /// Seed of every random choice.
     pub seed: u64,
     /// DNS server to query; `None` resolves names as the host does.

@@ -6,7 +6,7 @@ use super::Preset;
 
 /// A canonical profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Profile {
+pub enum CanonicalProfile {
     /// The network is slow and loses packets.
     HighLatencyApi,
     /// Arguments have hostile values.
@@ -23,14 +23,14 @@ pub enum Profile {
 
 /// Severity of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Severity {
+pub enum ProfileSeverity {
     /// Faults as on an ordinary bad day.
     Low,
     /// Faults as on the worst day.
     High,
 }
 
-impl Severity {
+impl ProfileSeverity {
     /// Both severities.
     pub const ALL: [Self; 2] = [Self::Low, Self::High];
 
@@ -43,7 +43,7 @@ impl Severity {
     }
 }
 
-impl Profile {
+impl CanonicalProfile {
     /// All profiles.
     pub const ALL: [Self; 6] = [
         Self::HighLatencyApi,
@@ -77,27 +77,33 @@ impl Profile {
 }
 
 /// The preset of a profile.
-pub fn canonical(profile: Profile, severity: Severity) -> Preset {
+pub fn canonical(profile: CanonicalProfile, severity: ProfileSeverity) -> Preset {
     let name = profile.name();
     let by = |low: u32, high: u32| match severity {
-        Severity::Low => json!(low),
-        Severity::High => json!(high),
+        ProfileSeverity::Low => json!(low),
+        ProfileSeverity::High => json!(high),
     };
     let own = match profile {
-        Profile::HighLatencyApi => vec![
+        CanonicalProfile::HighLatencyApi => vec![
             ("NETWORK_LATENCY_MS", by(200, 500)),
             ("NETWORK_JITTER_MS", by(20, 50)),
             ("PACKET_LOSS", by(5, 10)),
         ],
-        Profile::HostileInput => {
+        CanonicalProfile::HostileInput => {
             vec![("THREAT_INTENSITY", by(30, 50)), ("SANDBOX_STUB_STRATEGY", json!("hostile"))]
         }
-        Profile::UserMisuse => {
+        CanonicalProfile::UserMisuse => {
             vec![("THREAT_INTENSITY", by(20, 30)), ("SANDBOX_STUB_STRATEGY", json!("misuse"))]
         }
-        Profile::ConcurrencySpike => vec![("THREAD_BURST", by(10, 50)), ("ASYNC_TASK_BURST", by(20, 100))],
-        Profile::SchemaDrift => vec![("SCHEMA_MISMATCHES", by(5, 20)), ("SCHEMA_CHECKS", json!(100))],
-        Profile::FlakyUpstream => vec![("UPSTREAM_FAILURES", by(1, 5)), ("UPSTREAM_REQUESTS", json!(20))],
+        CanonicalProfile::ConcurrencySpike => {
+            vec![("THREAD_BURST", by(10, 50)), ("ASYNC_TASK_BURST", by(20, 100))]
+        }
+        CanonicalProfile::SchemaDrift => {
+            vec![("SCHEMA_MISMATCHES", by(5, 20)), ("SCHEMA_CHECKS", json!(100))]
+        }
+        CanonicalProfile::FlakyUpstream => {
+            vec![("UPSTREAM_FAILURES", by(1, 5)), ("UPSTREAM_REQUESTS", json!(20))]
+        }
     };
     let common = [
         ("SCENARIO_NAME", json!(name)),
@@ -113,8 +119,8 @@ mod tests {
 
     #[test]
     fn every_profile_is_a_valid_preset_with_two_severities() {
-        for profile in Profile::ALL {
-            let [low, high] = Severity::ALL.map(|severity| canonical(profile, severity));
+        for profile in CanonicalProfile::ALL {
+            let [low, high] = ProfileSeverity::ALL.map(|severity| canonical(profile, severity));
             assert_eq!(low.name(), profile.name());
             assert_ne!(low, high);
             for preset in [low, high] {

@@ -2,7 +2,7 @@
 
 /// Type of the value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PresetKeyKind {
     /// A number that is not negative.
     Number,
     /// A whole number that is not negative.
@@ -20,35 +20,35 @@ pub(super) enum Kind {
 }
 
 /// All keys.
-pub(super) const KEYS: [(&str, Kind); 25] = [
-    ("SCENARIO_NAME", Kind::Text),
-    ("FAILURE_MODES", Kind::Modes),
-    ("CPU_LIMIT", Kind::Number),
-    ("MEMORY_LIMIT", Kind::Size),
-    ("DISK_LIMIT", Kind::Size),
-    ("TIMEOUT", Kind::Number),
-    ("NETWORK_LATENCY_MS", Kind::Number),
-    ("NETWORK_JITTER_MS", Kind::Number),
-    ("PACKET_LOSS", Kind::Percent),
-    ("PACKET_DUPLICATION", Kind::Percent),
-    ("BANDWIDTH_LIMIT", Kind::Rate),
-    ("MIN_BANDWIDTH", Kind::Rate),
-    ("MAX_BANDWIDTH", Kind::Rate),
-    ("SECURITY_LEVEL", Kind::Count),
-    ("THREAT_INTENSITY", Kind::Percent),
-    ("SANDBOX_STUB_STRATEGY", Kind::Text),
-    ("THREAD_BURST", Kind::Count),
-    ("ASYNC_TASK_BURST", Kind::Count),
-    ("SCHEMA_MISMATCHES", Kind::Count),
-    ("SCHEMA_CHECKS", Kind::Count),
-    ("UPSTREAM_FAILURES", Kind::Count),
-    ("UPSTREAM_REQUESTS", Kind::Count),
-    ("OS_TYPE", Kind::Text),
-    ("VM_SETTINGS", Kind::Text),
-    ("SEVERITY", Kind::Text),
+pub(super) const KEYS: [(&str, PresetKeyKind); 25] = [
+    ("SCENARIO_NAME", PresetKeyKind::Text),
+    ("FAILURE_MODES", PresetKeyKind::Modes),
+    ("CPU_LIMIT", PresetKeyKind::Number),
+    ("MEMORY_LIMIT", PresetKeyKind::Size),
+    ("DISK_LIMIT", PresetKeyKind::Size),
+    ("TIMEOUT", PresetKeyKind::Number),
+    ("NETWORK_LATENCY_MS", PresetKeyKind::Number),
+    ("NETWORK_JITTER_MS", PresetKeyKind::Number),
+    ("PACKET_LOSS", PresetKeyKind::Percent),
+    ("PACKET_DUPLICATION", PresetKeyKind::Percent),
+    ("BANDWIDTH_LIMIT", PresetKeyKind::Rate),
+    ("MIN_BANDWIDTH", PresetKeyKind::Rate),
+    ("MAX_BANDWIDTH", PresetKeyKind::Rate),
+    ("SECURITY_LEVEL", PresetKeyKind::Count),
+    ("THREAT_INTENSITY", PresetKeyKind::Percent),
+    ("SANDBOX_STUB_STRATEGY", PresetKeyKind::Text),
+    ("THREAD_BURST", PresetKeyKind::Count),
+    ("ASYNC_TASK_BURST", PresetKeyKind::Count),
+    ("SCHEMA_MISMATCHES", PresetKeyKind::Count),
+    ("SCHEMA_CHECKS", PresetKeyKind::Count),
+    ("UPSTREAM_FAILURES", PresetKeyKind::Count),
+    ("UPSTREAM_REQUESTS", PresetKeyKind::Count),
+    ("OS_TYPE", PresetKeyKind::Text),
+    ("VM_SETTINGS", PresetKeyKind::Text),
+    ("SEVERITY", PresetKeyKind::Text),
 ];
 
 /// The kind of a key.
-pub(super) fn kind_of(key: &str) -> Option<Kind> {
+pub(super) fn kind_of(key: &str) -> Option<PresetKeyKind> {
     KEYS.iter().find(|(name, _)| *name == key).map(|(_, kind)| *kind)
 }

@@ -3,13 +3,13 @@
 mod canonical;
 mod generate;
 mod keys;
-mod nearest;
 mod preset;
 mod read;
 mod select;
+mod suggestion;
 
-pub use canonical::{Profile, Severity, canonical};
+pub use canonical::{CanonicalProfile, ProfileSeverity, canonical};
 pub use generate::generate;
 pub use preset::{FailureMode, Preset, PresetError};
 pub use read::read;
-pub use select::{Choice, Chosen, Origin, choose, default_keywords, keywords};
+pub use select::{PresetOrigin, PresetSelection, SelectedPreset, choose, default_keywords, keywords};

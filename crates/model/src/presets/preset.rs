@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::keys::{KEYS, Kind, kind_of};
-use super::nearest::nearest;
+use super::keys::{KEYS, PresetKeyKind, kind_of};
+use super::suggestion::nearest;
 
 /// A kind of stress applied to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -131,7 +131,7 @@ pub enum PresetError {
 impl PresetError {
     /// The error for a profile that does not exist.
     pub fn unknown_profile(profile: &str) -> Self {
-        let known = super::Profile::ALL.map(super::Profile::name);
+        let known = super::CanonicalProfile::ALL.map(super::CanonicalProfile::name);
         Self::Profile { profile: profile.to_owned(), nearest: nearest(profile, known).map(str::to_owned) }
     }
 }
@@ -214,15 +214,15 @@ impl Preset {
     }
 }
 
-fn check(preset: &str, key: &str, value: &Value, kind: Kind) -> Result<(), PresetError> {
+fn check(preset: &str, key: &str, value: &Value, kind: PresetKeyKind) -> Result<(), PresetError> {
     let is_right = match kind {
-        Kind::Text => value.is_string() || value.is_object(),
-        Kind::Number => number(value).is_some_and(|number| number >= 0.0),
-        Kind::Count => number(value).is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
-        Kind::Percent => number(value).is_some_and(|number| (0.0..=100.0).contains(&number)),
-        Kind::Size => bytes(value).is_some(),
-        Kind::Rate => bits_per_second(value).is_some(),
-        Kind::Modes => {
+        PresetKeyKind::Text => value.is_string() || value.is_object(),
+        PresetKeyKind::Number => number(value).is_some_and(|number| number >= 0.0),
+        PresetKeyKind::Count => number(value).is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
+        PresetKeyKind::Percent => number(value).is_some_and(|number| (0.0..=100.0).contains(&number)),
+        PresetKeyKind::Size => bytes(value).is_some(),
+        PresetKeyKind::Rate => bits_per_second(value).is_some(),
+        PresetKeyKind::Modes => {
             if !(value.is_string() || value.is_array()) {
                 return Err(wrong(preset, key, value, "a list of failure modes"));
             }
@@ -237,13 +237,13 @@ fn check(preset: &str, key: &str, value: &Value, kind: Kind) -> Result<(), Prese
         }
     };
     let expected = match kind {
-        Kind::Text => "a text",
-        Kind::Number => "a number that is not negative",
-        Kind::Count => "a whole number that is not negative",
-        Kind::Percent => "a number between 0 and 100",
-        Kind::Size => "a number of bytes such as 256Mi or 512m",
-        Kind::Rate => "a number of bits per second such as 10Mbps",
-        Kind::Modes => "a list of failure modes",
+        PresetKeyKind::Text => "a text",
+        PresetKeyKind::Number => "a number that is not negative",
+        PresetKeyKind::Count => "a whole number that is not negative",
+        PresetKeyKind::Percent => "a number between 0 and 100",
+        PresetKeyKind::Size => "a number of bytes such as 256Mi or 512m",
+        PresetKeyKind::Rate => "a number of bits per second such as 10Mbps",
+        PresetKeyKind::Modes => "a list of failure modes",
     };
     if is_right { Ok(()) } else { Err(wrong(preset, key, value, expected)) }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{FailureMode, Preset, PresetError, Profile, Severity, canonical, generate};
+use super::{CanonicalProfile, FailureMode, Preset, PresetError, ProfileSeverity, canonical, generate};
 use crate::settings::PresetMode;
 
 /// Origin of a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum PresetOrigin {
     /// A file or a variable.
     Given,
     /// Generated from the seed.
@@ -26,18 +26,18 @@ pub enum Origin {
 
 /// A preset of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct SelectedPreset {
     /// The preset.
     pub preset: Preset,
     /// Its origin.
-    pub origin: Origin,
+    pub origin: PresetOrigin,
     /// Paths of the modules that it applies to; `None` for all modules.
     pub modules: Option<Vec<String>>,
 }
 
 /// Options of the selection.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct PresetSelection {
     /// Presets given by the user.
     pub given: Vec<Preset>,
     /// Whether presets are generated when none are given.
@@ -47,23 +47,23 @@ pub struct Choice {
     /// Number of randomly generated presets.
     pub count: usize,
     /// Profiles by keyword in the path of a module.
-    pub keywords: BTreeMap<String, Vec<Profile>>,
+    pub keywords: BTreeMap<String, Vec<CanonicalProfile>>,
     /// Only the baseline is added to the given or generated presets.
     pub only_these: bool,
 }
 
 /// Default keywords in module paths, with the profiles that such modules are run under at high severity.
-pub fn default_keywords() -> BTreeMap<String, Vec<Profile>> {
-    let table: [(&str, &[Profile]); 9] = [
-        ("api", &[Profile::HighLatencyApi, Profile::FlakyUpstream]),
-        ("auth", &[Profile::UserMisuse, Profile::HostileInput]),
-        ("cache", &[Profile::ConcurrencySpike]),
-        ("client", &[Profile::HighLatencyApi, Profile::FlakyUpstream]),
-        ("concurrency", &[Profile::ConcurrencySpike]),
-        ("database", &[Profile::HighLatencyApi, Profile::ConcurrencySpike]),
-        ("parser", &[Profile::HostileInput]),
-        ("queue", &[Profile::ConcurrencySpike]),
-        ("schema", &[Profile::SchemaDrift]),
+pub fn default_keywords() -> BTreeMap<String, Vec<CanonicalProfile>> {
+    let table: [(&str, &[CanonicalProfile]); 9] = [
+        ("api", &[CanonicalProfile::HighLatencyApi, CanonicalProfile::FlakyUpstream]),
+        ("auth", &[CanonicalProfile::UserMisuse, CanonicalProfile::HostileInput]),
+        ("cache", &[CanonicalProfile::ConcurrencySpike]),
+        ("client", &[CanonicalProfile::HighLatencyApi, CanonicalProfile::FlakyUpstream]),
+        ("concurrency", &[CanonicalProfile::ConcurrencySpike]),
+        ("database", &[CanonicalProfile::HighLatencyApi, CanonicalProfile::ConcurrencySpike]),
+        ("parser", &[CanonicalProfile::HostileInput]),
+        ("queue", &[CanonicalProfile::ConcurrencySpike]),
+        ("schema", &[CanonicalProfile::SchemaDrift]),
     ];
     table.into_iter().map(|(word, profiles)| (word.to_owned(), profiles.to_vec())).collect()
 }
@@ -71,7 +71,7 @@ pub fn default_keywords() -> BTreeMap<String, Vec<Profile>> {
 /// The `keyword_profiles` of `sandbox_settings.yaml`, merged over the defaults.
 pub fn keywords(
     own: &serde_json::Map<String, serde_json::Value>,
-) -> Result<BTreeMap<String, Vec<Profile>>, PresetError> {
+) -> Result<BTreeMap<String, Vec<CanonicalProfile>>, PresetError> {
     let mut all = default_keywords();
     for (word, profiles) in own {
         let names = match profiles {
@@ -84,7 +84,7 @@ pub fn keywords(
         };
         let profiles = names
             .iter()
-            .map(|name| Profile::of_name(name).ok_or_else(|| PresetError::unknown_profile(name)))
+            .map(|name| CanonicalProfile::of_name(name).ok_or_else(|| PresetError::unknown_profile(name)))
             .collect::<Result<_, _>>()?;
         all.insert(word.to_lowercase(), profiles);
     }
@@ -93,24 +93,28 @@ pub fn keywords(
 
 /// Selects the presets of a run over these modules. `number` is the source of randomness: it returns a number below its
 /// argument.
-pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> usize) -> Vec<Chosen> {
-    let for_all = |origin| move |preset| Chosen { preset, origin, modules: None };
-    let mut chosen: Vec<Chosen> = if !choice.given.is_empty() {
-        choice.given.iter().cloned().map(for_all(Origin::Given)).collect()
+pub fn choose(
+    choice: &PresetSelection,
+    modules: &[String],
+    number: impl FnMut(usize) -> usize,
+) -> Vec<SelectedPreset> {
+    let for_all = |origin| move |preset| SelectedPreset { preset, origin, modules: None };
+    let mut chosen: Vec<SelectedPreset> = if !choice.given.is_empty() {
+        choice.given.iter().cloned().map(for_all(PresetOrigin::Given)).collect()
     } else if !choice.generate {
         Vec::new()
     } else {
         match choice.mode {
-            PresetMode::Canonical => both_severities().map(for_all(Origin::Canonical)).collect(),
+            PresetMode::Canonical => both_severities().map(for_all(PresetOrigin::Canonical)).collect(),
             PresetMode::Random => {
-                generate(choice.count, number).into_iter().map(for_all(Origin::Generated)).collect()
+                generate(choice.count, number).into_iter().map(for_all(PresetOrigin::Generated)).collect()
             }
         }
     };
     let has_baseline = chosen.iter().any(|one| one.preset.is_baseline());
     let mut all = Vec::new();
     if !has_baseline {
-        all.push(for_all(Origin::Baseline)(Preset::named("normal")));
+        all.push(for_all(PresetOrigin::Baseline)(Preset::named("normal")));
     }
     // The baseline comes first.
     chosen.sort_by_key(|one| !one.preset.is_baseline());
@@ -123,11 +127,11 @@ pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> 
     let missing: Vec<Preset> = if choice.given.is_empty() && choice.generate {
         everything()
     } else {
-        Profile::COVERED.map(|profile| canonical(profile, Severity::Low)).to_vec()
+        CanonicalProfile::COVERED.map(|profile| canonical(profile, ProfileSeverity::Low)).to_vec()
     };
     for preset in missing {
         if preset.failure_modes().iter().any(|mode| !covered.contains(mode)) {
-            all.push(for_all(Origin::Coverage)(preset));
+            all.push(for_all(PresetOrigin::Coverage)(preset));
         }
     }
     all.extend(by_keyword(&choice.keywords, modules));
@@ -135,7 +139,9 @@ pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> 
 }
 
 fn both_severities() -> impl Iterator<Item = Preset> {
-    Profile::ALL.into_iter().flat_map(|profile| Severity::ALL.map(|severity| canonical(profile, severity)))
+    CanonicalProfile::ALL
+        .into_iter()
+        .flat_map(|profile| ProfileSeverity::ALL.map(|severity| canonical(profile, severity)))
 }
 
 /// One preset of each kind of stress: the canonical profiles at low severity, and a starved machine.
@@ -148,7 +154,7 @@ fn everything() -> Vec<Preset> {
         ])
     };
     let mut all: Vec<Preset> =
-        Profile::ALL.into_iter().map(|profile| canonical(profile, Severity::Low)).collect();
+        CanonicalProfile::ALL.into_iter().map(|profile| canonical(profile, ProfileSeverity::Low)).collect();
     all.push(strain(FailureMode::ResourceStrain, "CPU_LIMIT", json!("0.2")));
     all.push(strain(FailureMode::Memory, "MEMORY_LIMIT", json!("64Mi")));
     all.push(strain(FailureMode::Disk, "DISK_LIMIT", json!("1Mi")));
@@ -157,8 +163,8 @@ fn everything() -> Vec<Preset> {
 }
 
 /// The profiles of keywords found in module paths, at high severity.
-fn by_keyword(keywords: &BTreeMap<String, Vec<Profile>>, modules: &[String]) -> Vec<Chosen> {
-    let mut found: BTreeMap<Profile, Vec<String>> = BTreeMap::new();
+fn by_keyword(keywords: &BTreeMap<String, Vec<CanonicalProfile>>, modules: &[String]) -> Vec<SelectedPreset> {
+    let mut found: BTreeMap<CanonicalProfile, Vec<String>> = BTreeMap::new();
     for module in modules {
         let path = module.to_lowercase();
         let words = keywords.iter().filter(|(word, _)| path.contains(word.as_str()));
@@ -171,9 +177,9 @@ fn by_keyword(keywords: &BTreeMap<String, Vec<Profile>>, modules: &[String]) -> 
     }
     found
         .into_iter()
-        .map(|(profile, modules)| Chosen {
-            preset: canonical(profile, Severity::High),
-            origin: Origin::Keyword,
+        .map(|(profile, modules)| SelectedPreset {
+            preset: canonical(profile, ProfileSeverity::High),
+            origin: PresetOrigin::Keyword,
             modules: Some(modules),
         })
         .collect()
@@ -183,8 +189,8 @@ fn by_keyword(keywords: &BTreeMap<String, Vec<Profile>>, modules: &[String]) -> 
 mod tests {
     use super::*;
 
-    fn choice() -> Choice {
-        Choice {
+    fn choice() -> PresetSelection {
+        PresetSelection {
             given: Vec::new(),
             generate: true,
             mode: PresetMode::Random,
@@ -194,7 +200,7 @@ mod tests {
         }
     }
 
-    fn names(choice: &Choice) -> Vec<String> {
+    fn names(choice: &PresetSelection) -> Vec<String> {
         choose(choice, &[], |_| 0).iter().map(|one| one.preset.name().to_owned()).collect()
     }
 
@@ -209,8 +215,8 @@ mod tests {
 
     #[test]
     fn given_presets_are_completed_by_the_baseline_and_the_four_profiles() {
-        let given = vec![canonical(Profile::HostileInput, Severity::High)];
-        let names = names(&Choice { given, ..choice() });
+        let given = vec![canonical(CanonicalProfile::HostileInput, ProfileSeverity::High)];
+        let names = names(&PresetSelection { given, ..choice() });
         assert_eq!(
             names,
             ["normal", "hostile_input", "high_latency_api", "user_misuse", "concurrency_spike"]
@@ -219,13 +225,16 @@ mod tests {
 
     #[test]
     fn only_these_adds_nothing_but_the_baseline() {
-        let given = vec![canonical(Profile::HostileInput, Severity::High)];
-        assert_eq!(names(&Choice { given, only_these: true, ..choice() }), ["normal", "hostile_input"]);
+        let given = vec![canonical(CanonicalProfile::HostileInput, ProfileSeverity::High)];
+        assert_eq!(
+            names(&PresetSelection { given, only_these: true, ..choice() }),
+            ["normal", "hostile_input"]
+        );
     }
 
     #[test]
     fn without_generation_there_are_the_baseline_and_the_four_profiles() {
-        let names = names(&Choice { generate: false, ..choice() });
+        let names = names(&PresetSelection { generate: false, ..choice() });
         assert_eq!(
             names,
             ["normal", "high_latency_api", "hostile_input", "user_misuse", "concurrency_spike"]
@@ -234,7 +243,7 @@ mod tests {
 
     #[test]
     fn canonical_mode_has_both_severities() {
-        let chosen = choose(&Choice { mode: PresetMode::Canonical, ..choice() }, &[], |_| 0);
+        let chosen = choose(&PresetSelection { mode: PresetMode::Canonical, ..choice() }, &[], |_| 0);
         let hostile = chosen.iter().filter(|one| one.preset.name() == "hostile_input").count();
         assert_eq!(hostile, 2);
     }
@@ -244,10 +253,10 @@ mod tests {
         let own = json!({"cart": ["user_misuse"], "parser": "schema_drift"});
         let keywords = keywords(own.as_object().unwrap()).unwrap();
         let modules = ["shop/cart.py".to_owned(), "shop/csv_parser.py".to_owned(), "shop/tax.py".to_owned()];
-        let chosen = choose(&Choice { keywords, ..choice() }, &modules, |_| 0);
+        let chosen = choose(&PresetSelection { keywords, ..choice() }, &modules, |_| 0);
         let added: Vec<(&str, Option<&[String]>)> = chosen
             .iter()
-            .filter(|one| one.origin == Origin::Keyword)
+            .filter(|one| one.origin == PresetOrigin::Keyword)
             .map(|one| (one.preset.name(), one.modules.as_deref()))
             .collect();
         assert_eq!(added, [("user_misuse", Some(&modules[..1])), ("schema_drift", Some(&modules[1..2]))]);

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 /// Capabilities of a backend on this host. Callers check these and never the kind of backend.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one capability that callers check by name")]
-pub struct Capabilities {
+pub struct BackendCapabilities {
     /// `native`, `docker`, `qemu` or `fake`.
     pub backend: String,
     /// Hostile code is contained: by the isolation of the host's kernel or by a kernel of its own.
     pub isolates: bool,
     /// Limits that can be enforced, with the mechanism of each: cgroup `v2`, `v1` or another.
-    pub controllers: BTreeMap<Controller, String>,
+    pub controllers: BTreeMap<ResourceController, String>,
     /// How sandboxes are paused.
     pub pause: Option<PauseMethod>,
     /// Sandboxes can be snapshotted and forked.
@@ -48,7 +48,7 @@ pub struct Capabilities {
 /// A resource that can be limited or accounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Controller {
+pub enum ResourceController {
     /// Memory.
     Memory,
     /// CPU quota.
@@ -91,7 +91,7 @@ pub enum SandboxState {
     clippy::struct_excessive_bools,
     reason = "each is one fact reported by the kernel, and users read them by name"
 )]
-pub struct Isolation {
+pub struct SandboxIsolation {
     /// A user namespace of its own.
     pub user_ns: bool,
     /// A mount namespace of its own.
@@ -117,7 +117,7 @@ pub struct Isolation {
     /// Version of the Landlock ABI that restricts it; 0 without Landlock.
     pub landlock_abi: u32,
     /// Resources that are limited or accounted for this sandbox, with the mechanism of each.
-    pub controllers: BTreeMap<Controller, String>,
+    pub controllers: BTreeMap<ResourceController, String>,
     /// Optional isolation steps that this host does not support.
     pub left_out: Vec<String>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An operation on files inside a sandbox. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FileWork {
+pub enum FileOperation {
     /// Lists the entries of a directory.
     List(PathBuf),
     /// Describes a path; links are not followed.
@@ -24,7 +24,7 @@ pub enum FileWork {
     MakeDirectory(PathBuf),
 }
 
-impl FileWork {
+impl FileOperation {
     /// Verb for error messages.
     pub fn action(&self) -> &'static str {
         match self {

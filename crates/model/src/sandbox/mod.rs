@@ -5,9 +5,12 @@ mod file;
 mod outcome;
 mod spec;
 
-pub use capabilities::{Capabilities, Controller, Isolation, PauseMethod, SandboxState};
-pub use file::{FileEntry, FileEvent, FileEventKind, FileKind, FileWork};
-pub use outcome::{Denial, ExecOutcome, FileChanges, Stats, Usage};
+pub use capabilities::{
+    BackendCapabilities, PauseMethod, ResourceController, SandboxIsolation, SandboxState,
+};
+pub use file::{FileEntry, FileEvent, FileEventKind, FileKind, FileOperation};
+pub use outcome::{DeniedSyscall, ExecOutcome, FileChanges, ResourceUsage, SandboxStats};
 pub use spec::{
-    Access, ExecRequest, Limits, LimitsChange, Mount, SandboxSpec, TerminalSize, User, WORKSPACE, Workspace,
+    ExecRequest, HostMount, LimitsChange, MountAccess, SandboxLimits, SandboxSpec, SandboxUser, TerminalSize,
+    WORKSPACE, WorkspaceContent,
 };

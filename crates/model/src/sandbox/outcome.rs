@@ -20,12 +20,12 @@ pub struct ExecOutcome {
     /// The disk of the sandbox was full when the command ended.
     pub disk_full: bool,
     /// System calls that were denied while the command ran.
-    pub denied: Vec<Denial>,
+    pub denied: Vec<DeniedSyscall>,
     /// Wall time of the command.
     pub wall_ms: f64,
     /// Resources that it used.
     #[serde(flatten)]
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// Standard output, up to the limit.
     pub stdout: String,
     /// Standard error, up to the limit.
@@ -36,7 +36,7 @@ pub struct ExecOutcome {
 
 /// Resources that commands used. A value that the host cannot measure is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// CPU time in user mode. With cgroup v1 the sum of user and system time is exact, and the split between them is
     /// sampled by the kernel's clock tick.
     pub cpu_user_ms: Option<f64>,
@@ -54,7 +54,7 @@ pub struct Usage {
 
 /// A denied system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Denial {
+pub struct DeniedSyscall {
     /// Its name, or its number where it has none.
     pub syscall: String,
     /// How often it was denied.
@@ -72,10 +72,10 @@ pub struct FileChanges {
 
 /// Present usage of a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct SandboxStats {
     /// Usage since its creation.
     #[serde(flatten)]
-    pub usage: Usage,
+    pub usage: ResourceUsage,
     /// Present memory.
     pub memory_bytes: Option<u64>,
     /// Present number of processes and threads.

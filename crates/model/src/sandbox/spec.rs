@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::faults::FaultRule;
-use crate::network::Network;
+use crate::network::NetworkMode;
 
 /// Path of the user's files inside a sandbox; also the home directory and the initial working directory.
 pub const WORKSPACE: &str = "/workspace";
@@ -16,17 +16,17 @@ pub const WORKSPACE: &str = "/workspace";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
     /// Initial content of `/workspace`.
-    pub workspace: Workspace,
+    pub workspace: WorkspaceContent,
     /// Further host directories and files that are visible inside.
-    pub mounts: Vec<Mount>,
+    pub mounts: Vec<HostMount>,
     /// Environment variables of every command in the sandbox, in addition to the standard ones.
     pub environment: BTreeMap<String, String>,
     /// Limits of all commands together.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// Network of the commands.
-    pub network: Network,
+    pub network: NetworkMode,
     /// User of the commands inside the sandbox.
-    pub user: User,
+    pub user: SandboxUser,
     /// Faults injected into system calls.
     pub faults: Vec<FaultRule>,
     /// Seed of the fault injector.
@@ -45,7 +45,7 @@ pub struct SandboxSpec {
 
 /// Initial content of `/workspace`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Workspace {
+pub enum WorkspaceContent {
     /// Nothing.
     #[default]
     Empty,
@@ -55,7 +55,7 @@ pub enum Workspace {
     ReadWrite(PathBuf),
 }
 
-impl Workspace {
+impl WorkspaceContent {
     /// The host directory, if there is one.
     pub fn directory(&self) -> Option<&PathBuf> {
         match self {
@@ -67,18 +67,18 @@ impl Workspace {
 
 /// A host directory or file that is visible inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mount {
+pub struct HostMount {
     /// Path on the host.
     pub source: PathBuf,
     /// Absolute path inside the sandbox.
     pub target: PathBuf,
     /// Whether the sandbox may write to it.
-    pub access: Access,
+    pub access: MountAccess,
 }
 
 /// Access of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Access {
+pub enum MountAccess {
     /// The sandbox cannot write to it.
     ReadOnly,
     /// The sandbox can write to it.
@@ -88,7 +88,7 @@ pub enum Access {
 /// Limits of the commands of a sandbox together. A requested limit that cannot be enforced is an error, never ignored;
 /// a limit that was not requested has its default, as far as the host can enforce it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Memory in bytes, without swap. Written files live in memory and count.
     pub memory: Option<u64>,
     /// CPU cores, fractions allowed; `None` for all cores.
@@ -105,7 +105,7 @@ pub struct Limits {
     pub output: u64,
 }
 
-impl Limits {
+impl SandboxLimits {
     /// Default memory, in bytes.
     pub const MEMORY: u64 = 1 << 30;
     /// Default number of processes and threads.
@@ -134,7 +134,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     fn default() -> Self {
         Self {
             memory: None,
@@ -150,14 +150,14 @@ impl Default for Limits {
 
 /// User of the commands inside the sandbox. Outside they always run as an unprivileged user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
+pub struct SandboxUser {
     /// User id.
     pub uid: u32,
     /// Group id.
     pub gid: u32,
 }
 
-impl Default for User {
+impl Default for SandboxUser {
     fn default() -> Self {
         Self { uid: 1000, gid: 1000 }
     }

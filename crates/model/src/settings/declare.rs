@@ -44,8 +44,8 @@ macro_rules! settings {
         }
 
         impl $group {
-            pub(crate) const TABLE: &'static [$crate::settings::Declaration] = &[
-                $($crate::settings::Declaration {
+            pub(crate) const TABLE: &'static [$crate::settings::SettingDeclaration] = &[
+                $($crate::settings::SettingDeclaration {
                     key: stringify!($field),
                     env: $env,
                     flag: settings!(@option $($flag)?),
@@ -59,7 +59,7 @@ macro_rules! settings {
                     check: |text| <$ty as $crate::settings::SettingValue>::parse(text).is_some(),
                     is_switch: <$ty as $crate::settings::SettingValue>::IS_SWITCH,
                     list_separator: <$ty as $crate::settings::SettingValue>::LIST_SEPARATOR,
-                    status: $crate::settings::Status::$status,
+                    status: $crate::settings::SettingStatus::$status,
                 },)*
             ];
 
@@ -103,7 +103,7 @@ macro_rules! choice {
             }
         }
 
-        impl $crate::settings::Choice for $name {
+        impl $crate::settings::SettingChoice for $name {
             const WORDS: &'static [(&'static str, Self)] =
                 &[$(($word, Self::$variant), $(($alias, Self::$variant),)*)+];
         }
@@ -121,7 +121,7 @@ macro_rules! groups {
 
         impl Settings {
             /// The tables of all groups, in the order in which they are shown.
-            pub(crate) const GROUPS: &'static [(&'static str, &'static [Declaration])] =
+            pub(crate) const GROUPS: &'static [(&'static str, &'static [SettingDeclaration])] =
                 &[$((concat!($($help),+), $group::TABLE),)+];
 
             pub(crate) fn from_checked(value_of: &dyn Fn(&str) -> String) -> Self {

@@ -10,7 +10,7 @@ mod reference;
 mod resolve;
 mod table;
 mod template;
-mod text;
+mod text_values;
 mod units;
 mod value;
 
@@ -19,12 +19,14 @@ mod groups;
 pub use groups::*;
 pub use prices::{ModelPrice, ModelPrices};
 pub use reference::reference_markdown;
-pub use resolve::{Layer, Resolved, ResolvedSetting, SettingsError, Source, Warning, resolve};
-pub use table::{Declaration, Status, declarations};
+pub use resolve::{
+    ResolvedSettings, SettingRow, SettingSource, SettingsError, SettingsLayer, SettingsWarning, resolve,
+};
+pub use table::{SettingDeclaration, SettingStatus, declarations};
 pub use template::{dotenv_template, mentioned_names};
-pub use text::{DatabaseUrl, JsonText, ScoreBackendUrl, Secret};
-pub use units::{Bandwidth, Bytes, Cores, Milliseconds, Percent, Probability, Watts};
-pub use value::{Choice, SettingValue};
+pub use text_values::{DatabaseUrl, JsonText, ScoreBackendUrl, Secret};
+pub use units::{BitsPerSecond, ByteCount, Cores, Milliseconds, Percent, Probability, Watts};
+pub use value::{SettingChoice, SettingValue};
 
 groups! {
     /// Paths.

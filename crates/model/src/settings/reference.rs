@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::groups;
-use super::{Declaration, Status};
+use super::{SettingDeclaration, SettingStatus};
 
 const INTRODUCTION: &str = "\
 # Settings
@@ -30,7 +30,7 @@ pub fn reference_markdown() -> String {
     page
 }
 
-fn row(declaration: &Declaration) -> String {
+fn row(declaration: &SettingDeclaration) -> String {
     let cells = [
         code(declaration.env),
         flags(declaration),
@@ -47,24 +47,24 @@ fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{text}`") }
 }
 
-fn flags(declaration: &Declaration) -> String {
+fn flags(declaration: &SettingDeclaration) -> String {
     let spellings: Vec<String> = declaration.flag_spellings().iter().map(|flag| code(flag)).collect();
     spellings.join(", ")
 }
 
-fn accepted(declaration: &Declaration) -> String {
+fn accepted(declaration: &SettingDeclaration) -> String {
     if declaration.is_switch { "1 or 0".to_owned() } else { (declaration.accepted)() }
 }
 
-fn status(status: Status) -> &'static str {
+fn status(status: SettingStatus) -> &'static str {
     match status {
-        Status::Active => "active",
-        Status::Planned => "planned",
-        Status::Deprecated => "deprecated",
+        SettingStatus::Active => "active",
+        SettingStatus::Planned => "planned",
+        SettingStatus::Deprecated => "deprecated",
     }
 }
 
-fn meaning(declaration: &Declaration) -> String {
+fn meaning(declaration: &SettingDeclaration) -> String {
     let mut meaning = declaration.help().to_owned();
     if let Some(followed) = declaration.mirrors {
         // Writing to a string cannot fail.

@@ -6,12 +6,12 @@ use std::fmt;
 use serde::Serialize;
 use thiserror::Error;
 
-use super::text::MASK;
-use super::{Declaration, Settings, Status, declarations};
+use super::text_values::MASK;
+use super::{SettingDeclaration, SettingStatus, Settings, declarations};
 
 /// Source of a value, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum SettingSource {
     /// A flag on the command line.
     Flag,
     /// The process environment.
@@ -24,7 +24,7 @@ pub enum Source {
     Default,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Flag => "flag",
@@ -38,15 +38,15 @@ impl fmt::Display for Source {
 
 /// Values from one source, by environment variable.
 #[derive(Clone)]
-pub struct Layer {
-    source: Source,
+pub struct SettingsLayer {
+    source: SettingSource,
     values: BTreeMap<String, String>,
 }
 
-impl Layer {
+impl SettingsLayer {
     /// A layer of `(variable, value)` pairs. [`resolve`] ignores names that are not settings.
     pub fn new<K: Into<String>, V: Into<String>>(
-        source: Source,
+        source: SettingSource,
         values: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
         Self { source, values: values.into_iter().map(|(key, value)| (key.into(), value.into())).collect() }
@@ -54,7 +54,7 @@ impl Layer {
 }
 
 /// Shows only the names: the values may contain secrets.
-impl fmt::Debug for Layer {
+impl fmt::Debug for SettingsLayer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.values.keys().collect();
         formatter.debug_struct("SettingsLayer").field("source", &self.source).field("names", &names).finish()
@@ -79,7 +79,7 @@ pub struct SettingsError {
 
 /// A warning about settings that are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Warning {
+pub enum SettingsWarning {
     /// A deprecated name was used.
     Deprecated {
         /// The old name.
@@ -89,7 +89,7 @@ pub enum Warning {
     },
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for SettingsWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deprecated { name, replaced_by } => {
@@ -101,7 +101,7 @@ impl fmt::Display for Warning {
 
 /// A setting with its value and source.
 #[derive(Debug, Clone, Serialize)]
-pub struct ResolvedSetting {
+pub struct SettingRow {
     /// The environment variable.
     pub env: &'static str,
     /// The flag, if there is one.
@@ -115,7 +115,7 @@ pub struct ResolvedSetting {
     /// One line of help.
     pub help: &'static str,
     /// Whether it has an effect.
-    pub status: Status,
+    pub status: SettingStatus,
     /// The key in the YAML file.
     pub key: &'static str,
     /// The heading of its group.
@@ -124,18 +124,18 @@ pub struct ResolvedSetting {
 
 /// All settings, typed and with their sources.
 #[derive(Debug, Clone)]
-pub struct Resolved {
+pub struct ResolvedSettings {
     /// The typed values.
     pub settings: Settings,
     /// Every setting, in table order.
-    pub rows: Vec<ResolvedSetting>,
+    pub rows: Vec<SettingRow>,
     /// Deprecated names in use.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<SettingsWarning>,
 }
 
-/// Resolves every setting from the layers; earlier sources in [`Source`] win, independent of the order of `layers`.
-pub fn resolve(layers: &[Layer]) -> Result<Resolved, SettingsError> {
-    let lookup = Lookup::new(layers);
+/// Resolves every setting from the layers; earlier sources in [`SettingSource`] win, independent of the order of `layers`.
+pub fn resolve(layers: &[SettingsLayer]) -> Result<ResolvedSettings, SettingsError> {
+    let lookup = SettingLookup::new(layers);
     let mut chosen = BTreeMap::new();
     let mut rows = Vec::new();
     let mut warnings = Vec::new();
@@ -149,10 +149,10 @@ pub fn resolve(layers: &[Layer]) -> Result<Resolved, SettingsError> {
                 accepted: (declaration.accepted)(),
             });
         }
-        if let (Some(replaced_by), true) = (declaration.replaced_by, found.source != Source::Default) {
-            warnings.push(Warning::Deprecated { name: declaration.env, replaced_by });
+        if let (Some(replaced_by), true) = (declaration.replaced_by, found.source != SettingSource::Default) {
+            warnings.push(SettingsWarning::Deprecated { name: declaration.env, replaced_by });
         }
-        rows.push(ResolvedSetting {
+        rows.push(SettingRow {
             env: declaration.env,
             flag: declaration.flag,
             value: masked(declaration, &found.text),
@@ -166,23 +166,23 @@ pub fn resolve(layers: &[Layer]) -> Result<Resolved, SettingsError> {
         chosen.insert(declaration.env, found.text);
     }
     let settings = Settings::from_checked(&|env| chosen[env].clone());
-    Ok(Resolved { settings, rows, warnings })
+    Ok(ResolvedSettings { settings, rows, warnings })
 }
 
 /// Masks a secret. The default of a secret is documented and not masked.
-fn masked(declaration: &Declaration, text: &str) -> String {
+fn masked(declaration: &SettingDeclaration, text: &str) -> String {
     if declaration.secret && text != declaration.default { MASK.into() } else { text.to_owned() }
 }
 
-struct Found {
+struct RawSetting {
     text: String,
-    source: Source,
+    source: SettingSource,
     variable: &'static str,
 }
 
-impl Found {
-    fn describe(&self, declaration: &Declaration) -> String {
-        if self.variable == declaration.env || self.source == Source::Default {
+impl RawSetting {
+    fn describe(&self, declaration: &SettingDeclaration) -> String {
+        if self.variable == declaration.env || self.source == SettingSource::Default {
             self.source.to_string()
         } else {
             format!("{} ({})", self.source, self.variable)
@@ -190,13 +190,13 @@ impl Found {
     }
 }
 
-struct Lookup<'a> {
-    layers: Vec<&'a Layer>,
+struct SettingLookup<'a> {
+    layers: Vec<&'a SettingsLayer>,
 }
 
-impl<'a> Lookup<'a> {
-    fn new(layers: &'a [Layer]) -> Self {
-        let mut layers: Vec<&Layer> = layers.iter().collect();
+impl<'a> SettingLookup<'a> {
+    fn new(layers: &'a [SettingsLayer]) -> Self {
+        let mut layers: Vec<&SettingsLayer> = layers.iter().collect();
         layers.sort_by_key(|layer| layer.source);
         Self { layers }
     }
@@ -205,26 +205,26 @@ impl<'a> Lookup<'a> {
     ///
     /// The source decides before the name does, so that a flag reaches the settings that mirror it even when a
     /// generated `.env` names them, and an old name in the environment is not undone by a new one in a file.
-    fn value_of(&self, declaration: &Declaration) -> Found {
+    fn value_of(&self, declaration: &SettingDeclaration) -> RawSetting {
         let names = names(declaration);
-        self.layers.iter().find_map(|layer| first_set(layer, &names)).unwrap_or_else(|| Found {
+        self.layers.iter().find_map(|layer| first_set(layer, &names)).unwrap_or_else(|| RawSetting {
             text: declaration.default.to_owned(),
-            source: Source::Default,
+            source: SettingSource::Default,
             variable: declaration.env,
         })
     }
 }
 
-fn first_set(layer: &Layer, names: &[&'static str]) -> Option<Found> {
+fn first_set(layer: &SettingsLayer, names: &[&'static str]) -> Option<RawSetting> {
     names.iter().find_map(|&variable| {
         let text = layer.values.get(variable)?.clone();
-        Some(Found { text, source: layer.source, variable })
+        Some(RawSetting { text, source: layer.source, variable })
     })
 }
 
 /// The names from which a setting takes its value, strongest first: its own and the mirrored one, each followed by its
 /// deprecated names.
-fn names(declaration: &Declaration) -> Vec<&'static str> {
+fn names(declaration: &SettingDeclaration) -> Vec<&'static str> {
     std::iter::once(declaration.env)
         .chain(declaration.mirrors)
         .flat_map(|name| std::iter::once(name).chain(old_names(name)))

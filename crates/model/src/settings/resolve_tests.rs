@@ -2,18 +2,22 @@
 
 use super::*;
 
-fn layer(source: Source, values: &[(&str, &str)]) -> Layer {
-    Layer::new(source, values.iter().copied())
+fn layer(source: SettingSource, values: &[(&str, &str)]) -> SettingsLayer {
+    SettingsLayer::new(source, values.iter().copied())
 }
 
-fn row<'a>(resolved: &'a Resolved, env: &str) -> &'a ResolvedSetting {
+fn row<'a>(resolved: &'a ResolvedSettings, env: &str) -> &'a SettingRow {
     resolved.rows.iter().find(|row| row.env == env).unwrap()
 }
 
 #[test]
 fn the_stronger_source_wins_in_any_order_of_the_layers() {
-    let weakest_first =
-        [(Source::Yaml, "4"), (Source::DotEnv, "3"), (Source::Environment, "2"), (Source::Flag, "1")];
+    let weakest_first = [
+        (SettingSource::Yaml, "4"),
+        (SettingSource::DotEnv, "3"),
+        (SettingSource::Environment, "2"),
+        (SettingSource::Flag, "1"),
+    ];
     let layers =
         weakest_first.map(|(source, depth)| layer(source, &[("SANDBOX_MAX_RECURSION_DEPTH", depth)]));
     for (strongest, (source, depth)) in weakest_first.into_iter().enumerate() {
@@ -35,18 +39,19 @@ fn rows_are_in_table_order_with_the_declared_values() {
     assert_eq!(in_rows, in_table);
     let depth = row(&resolved, "SANDBOX_MAX_RECURSION_DEPTH");
     assert_eq!((depth.flag, depth.key), (Some("--max-recursion-depth"), "max_recursion_depth"));
-    assert_eq!((depth.group, depth.status), ("Orphan discovery", Status::Active));
+    assert_eq!((depth.group, depth.status), ("Orphan discovery", SettingStatus::Active));
 }
 
 #[test]
 fn a_mirror_takes_the_mirrored_value_until_it_is_set() {
-    let follows = resolve(&[layer(Source::Environment, &[("SANDBOX_RECURSIVE_ORPHANS", "0")])]).unwrap();
+    let follows =
+        resolve(&[layer(SettingSource::Environment, &[("SANDBOX_RECURSIVE_ORPHANS", "0")])]).unwrap();
     assert!(!follows.settings.self_test.self_test_recursive_orphans);
     let mirror = row(&follows, "SELF_TEST_RECURSIVE_ORPHANS");
     assert_eq!(mirror.source, "environment (SANDBOX_RECURSIVE_ORPHANS)");
 
     let own = [("SANDBOX_RECURSIVE_ORPHANS", "0"), ("SELF_TEST_RECURSIVE_ORPHANS", "1")];
-    let overridden = resolve(&[layer(Source::Environment, &own)]).unwrap();
+    let overridden = resolve(&[layer(SettingSource::Environment, &own)]).unwrap();
     assert!(overridden.settings.self_test.self_test_recursive_orphans);
     assert!(!overridden.settings.orphans.recursive_orphans);
 
@@ -57,8 +62,8 @@ fn a_mirror_takes_the_mirrored_value_until_it_is_set() {
 #[test]
 fn a_flag_reaches_mirrors_that_a_weaker_source_sets() {
     let layers = [
-        layer(Source::Flag, &[("SANDBOX_TEST_REDUNDANT", "0")]),
-        layer(Source::DotEnv, &[("SELF_TEST_INCLUDE_REDUNDANT", "1")]),
+        layer(SettingSource::Flag, &[("SANDBOX_TEST_REDUNDANT", "0")]),
+        layer(SettingSource::DotEnv, &[("SELF_TEST_INCLUDE_REDUNDANT", "1")]),
     ];
     assert!(!resolve(&layers).unwrap().settings.self_test.self_test_include_redundant);
 }
@@ -66,29 +71,29 @@ fn a_flag_reaches_mirrors_that_a_weaker_source_sets() {
 #[test]
 fn the_log_level_of_menace_overrides_the_general_one() {
     let general = [("LOG_LEVEL", "error")];
-    let level = |layers: &[Layer]| resolve(layers).unwrap().settings.logging.log_level.word();
+    let level = |layers: &[SettingsLayer]| resolve(layers).unwrap().settings.logging.log_level.word();
     assert_eq!(level(&[]), "info");
-    assert_eq!(level(&[layer(Source::Environment, &general)]), "error");
+    assert_eq!(level(&[layer(SettingSource::Environment, &general)]), "error");
     let both = [("LOG_LEVEL", "error"), ("SANDBOX_LOG_LEVEL", "debug")];
-    assert_eq!(level(&[layer(Source::Environment, &both)]), "debug");
+    assert_eq!(level(&[layer(SettingSource::Environment, &both)]), "debug");
 }
 
 #[test]
 fn a_deprecated_name_sets_its_replacement_and_warns() {
     let old = ("SANDBOX_AUTODISCOVER_MODULES", "1");
-    let resolved = resolve(&[layer(Source::Environment, &[old])]).unwrap();
+    let resolved = resolve(&[layer(SettingSource::Environment, &[old])]).unwrap();
     assert!(resolved.settings.module_map.auto_map);
     assert_eq!(row(&resolved, "SANDBOX_AUTO_MAP").source, "environment (SANDBOX_AUTODISCOVER_MODULES)");
     let warnings: Vec<String> = resolved.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(warnings, ["SANDBOX_AUTODISCOVER_MODULES is deprecated; use SANDBOX_AUTO_MAP instead"]);
 
     let new = ("SANDBOX_AUTO_MAP", "0");
-    let both = resolve(&[layer(Source::Environment, &[old, new])]).unwrap();
+    let both = resolve(&[layer(SettingSource::Environment, &[old, new])]).unwrap();
     assert!(!both.settings.module_map.auto_map);
     assert_eq!(both.warnings.len(), 1);
 
-    let generated_file = layer(Source::DotEnv, &[new]);
-    let environment_wins = resolve(&[layer(Source::Environment, &[old]), generated_file]).unwrap();
+    let generated_file = layer(SettingSource::DotEnv, &[new]);
+    let environment_wins = resolve(&[layer(SettingSource::Environment, &[old]), generated_file]).unwrap();
     assert!(environment_wins.settings.module_map.auto_map);
 
     assert_eq!(resolve(&[]).unwrap().warnings, []);
@@ -96,7 +101,7 @@ fn a_deprecated_name_sets_its_replacement_and_warns() {
 
 #[test]
 fn an_error_names_the_variable_the_value_the_source_and_the_accepted_words() {
-    let error = resolve(&[layer(Source::DotEnv, &[("MICROPILOT_MODE", "sometimes")])]).unwrap_err();
+    let error = resolve(&[layer(SettingSource::DotEnv, &[("MICROPILOT_MODE", "sometimes")])]).unwrap_err();
     assert_eq!(
         error.to_string(),
         "MICROPILOT_MODE from .env is \"sometimes\", which is not accepted\n\
@@ -106,8 +111,8 @@ fn an_error_names_the_variable_the_value_the_source_and_the_accepted_words() {
 
 #[test]
 fn an_error_through_a_deprecated_name_names_that_name() {
-    let error =
-        resolve(&[layer(Source::Environment, &[("SANDBOX_AUTODISCOVER_MODULES", "maybe")])]).unwrap_err();
+    let error = resolve(&[layer(SettingSource::Environment, &[("SANDBOX_AUTODISCOVER_MODULES", "maybe")])])
+        .unwrap_err();
     assert_eq!(error.variable, "SANDBOX_AUTODISCOVER_MODULES");
 }
 
@@ -119,7 +124,7 @@ fn secrets_are_masked_everywhere() {
         ("DATABASE_URL", "postgresql://menace:hunter2@db/menace"),
         ("PATCH_SCORE_BACKEND_URL", "https://menace:hunter2@example.com"),
     ];
-    let environment = layer(Source::Environment, &secrets);
+    let environment = layer(SettingSource::Environment, &secrets);
     assert!(!format!("{environment:?}").contains("hunter2"));
     let resolved = resolve(&[environment]).unwrap();
     for (env, _) in secrets {
@@ -129,7 +134,7 @@ fn secrets_are_masked_everywhere() {
     let key = resolved.settings.language_model.openai_api_key.unwrap();
     assert_eq!(key.expose(), "sk-hunter2");
 
-    let wrong = resolve(&[layer(Source::Environment, &[("DATABASE_URL", "hunter2@db")])]).unwrap_err();
+    let wrong = resolve(&[layer(SettingSource::Environment, &[("DATABASE_URL", "hunter2@db")])]).unwrap_err();
     assert!(!format!("{wrong} {wrong:?}").contains("hunter2"));
 }
 
@@ -142,6 +147,7 @@ fn an_unset_secret_shows_its_default() {
 
 #[test]
 fn unknown_names_are_ignored() {
-    let resolved = resolve(&[layer(Source::Environment, &[("PATH", "/bin"), ("CARGO", "cargo")])]).unwrap();
+    let resolved =
+        resolve(&[layer(SettingSource::Environment, &[("PATH", "/bin"), ("CARGO", "cargo")])]).unwrap();
     assert_eq!(resolved.settings, resolve(&[]).unwrap().settings);
 }

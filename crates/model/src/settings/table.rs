@@ -7,7 +7,7 @@ use super::Settings;
 /// Whether a setting has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum SettingStatus {
     /// It has an effect.
     Active,
     /// Parsed and validated; its feature does not exist yet.
@@ -18,7 +18,7 @@ pub enum Status {
 
 /// Declaration of a setting.
 #[derive(Debug, Clone, Copy)]
-pub struct Declaration {
+pub struct SettingDeclaration {
     /// Field in its group and key in the YAML file.
     pub key: &'static str,
     /// The environment variable.
@@ -46,10 +46,10 @@ pub struct Declaration {
     /// Separator of the items of a list.
     pub list_separator: &'static str,
     /// Whether it has an effect.
-    pub status: Status,
+    pub status: SettingStatus,
 }
 
-impl Declaration {
+impl SettingDeclaration {
     /// The help text without the leading space of a doc comment.
     pub fn help(&self) -> &'static str {
         self.help.trim()
@@ -68,12 +68,12 @@ impl Declaration {
 }
 
 /// Every declaration, with the heading of its group.
-pub fn declarations() -> impl Iterator<Item = (&'static str, &'static Declaration)> {
+pub fn declarations() -> impl Iterator<Item = (&'static str, &'static SettingDeclaration)> {
     groups().flat_map(|(heading, table)| table.iter().map(move |row| (heading, row)))
 }
 
 /// The groups with their headings: doc comments without the leading space and the final period.
-pub(crate) fn groups() -> impl Iterator<Item = (&'static str, &'static [Declaration])> {
+pub(crate) fn groups() -> impl Iterator<Item = (&'static str, &'static [SettingDeclaration])> {
     Settings::GROUPS.iter().map(|(heading, table)| (heading.trim().trim_end_matches('.'), *table))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-fn find(env: &str) -> Option<&'static Declaration> {
+fn find(env: &str) -> Option<&'static SettingDeclaration> {
     declarations().map(|(_, row)| row).find(|row| row.env == env)
 }
 
@@ -65,9 +65,9 @@ fn a_mirror_has_the_type_and_default_of_the_mirrored_setting() {
 #[test]
 fn exactly_the_deprecated_rows_name_a_replacement() {
     for (_, row) in declarations() {
-        assert_eq!(row.status == Status::Deprecated, row.replaced_by.is_some(), "{}", row.env);
+        assert_eq!(row.status == SettingStatus::Deprecated, row.replaced_by.is_some(), "{}", row.env);
         if let Some(replacement) = row.replaced_by.and_then(find) {
-            assert_ne!(replacement.status, Status::Deprecated, "{}", row.env);
+            assert_ne!(replacement.status, SettingStatus::Deprecated, "{}", row.env);
         }
         assert!(row.replaced_by.is_none_or(|name| find(name).is_some()), "{}", row.env);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::table::groups;
-use super::{Declaration, Status, declarations};
+use super::{SettingDeclaration, SettingStatus, declarations};
 
 /// Lines for every setting that is not in `existing`, under a heading for each group.
 ///
@@ -37,15 +37,15 @@ fn name_in_line(line: &str) -> Option<&str> {
     line.split_once('=').map(|(name, _)| name.trim())
 }
 
-fn is_worth_a_line(row: &Declaration) -> bool {
+fn is_worth_a_line(row: &SettingDeclaration) -> bool {
     match row.status {
-        Status::Active => true,
-        Status::Planned => !row.default.is_empty() || row.secret,
-        Status::Deprecated => false,
+        SettingStatus::Active => true,
+        SettingStatus::Planned => !row.default.is_empty() || row.secret,
+        SettingStatus::Deprecated => false,
     }
 }
 
-fn entry(row: &Declaration) -> String {
+fn entry(row: &SettingDeclaration) -> String {
     let is_commented_out = row.default.is_empty() || row.secret || row.mirrors.is_some();
     let comment = if is_commented_out { "# " } else { "" };
     format!("# {}\n{comment}{}={}\n", row.help(), row.env, quoted(row.default))
@@ -132,11 +132,11 @@ mod tests {
 
     #[test]
     fn the_template_resolves_to_the_defaults() {
-        use crate::settings::{Layer, Source, resolve};
+        use crate::settings::{SettingSource, SettingsLayer, resolve};
         let template = dotenv_template(&BTreeSet::new());
         let assignments =
             template.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='));
-        let resolved = resolve(&[Layer::new(Source::DotEnv, assignments)]).unwrap();
+        let resolved = resolve(&[SettingsLayer::new(SettingSource::DotEnv, assignments)]).unwrap();
         assert_eq!(resolved.settings, resolve(&[]).unwrap().settings);
     }
 }

@@ -6,9 +6,9 @@ use super::SettingValue;
 
 /// A number of bytes. As in Docker and QEMU, `k`, `m`, `g` and `t` are powers of 1024, with or without `i` and `b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(pub u64);
+pub struct ByteCount(pub u64);
 
-impl SettingValue for Bytes {
+impl SettingValue for ByteCount {
     fn parse(text: &str) -> Option<Self> {
         let (number, unit) = split_unit(text);
         let bytes_per_unit = match unit.as_str() {
@@ -29,9 +29,9 @@ impl SettingValue for Bytes {
 
 /// A rate in bits per second; `k`, `m` and `g` are powers of 1000, and `bps` means the same as `bit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bandwidth(pub u64);
+pub struct BitsPerSecond(pub u64);
 
-impl SettingValue for Bandwidth {
+impl SettingValue for BitsPerSecond {
     fn parse(text: &str) -> Option<Self> {
         let (number, unit) = split_unit(text);
         let bits_per_unit = match unit.as_str() {
@@ -160,7 +160,7 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(Bytes::parse(text), expected.map(Bytes), "{text:?}");
+            assert_eq!(ByteCount::parse(text), expected.map(ByteCount), "{text:?}");
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
             ("1.5gbit", Some(1_500_000_000)),
             ("10MB", None),
         ] {
-            assert_eq!(Bandwidth::parse(text), expected.map(Bandwidth), "{text:?}");
+            assert_eq!(BitsPerSecond::parse(text), expected.map(BitsPerSecond), "{text:?}");
         }
     }
 

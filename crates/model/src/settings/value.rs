@@ -142,12 +142,12 @@ fn parse_count(item: &str) -> Option<(String, usize)> {
 }
 
 /// An enum whose variants are the accepted words.
-pub trait Choice: Sized + Copy + 'static {
+pub trait SettingChoice: Sized + Copy + 'static {
     /// Each accepted word with its value.
     const WORDS: &'static [(&'static str, Self)];
 }
 
-impl<T: Choice> SettingValue for T {
+impl<T: SettingChoice> SettingValue for T {
     fn parse(text: &str) -> Option<Self> {
         let word = text.trim();
         Self::WORDS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, value)| *value)
@@ -159,7 +159,7 @@ impl<T: Choice> SettingValue for T {
 }
 
 /// Words, separated by commas; empty items are dropped.
-impl<T: Choice> SettingValue for Vec<T> {
+impl<T: SettingChoice> SettingValue for Vec<T> {
     fn parse(text: &str) -> Option<Self> {
         text.split(',').filter(|item| !item.trim().is_empty()).map(T::parse).collect()
     }
@@ -169,7 +169,7 @@ impl<T: Choice> SettingValue for Vec<T> {
     }
 }
 
-fn joined_words<T: Choice>() -> String {
+fn joined_words<T: SettingChoice>() -> String {
     let words: Vec<&str> = T::WORDS.iter().map(|(name, _)| *name).collect();
     words.join(", ")
 }

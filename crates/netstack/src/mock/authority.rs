@@ -14,7 +14,7 @@ use rustls::pki_types::PrivateKeyDer;
 const MAX_NAMES: usize = 1024;
 
 /// Certificate authority of one sandbox. A client that trusts it trusts every mock, so its key never leaves this process.
-pub struct Authority {
+pub struct MockCertificateAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     /// One key for all hosts.
     key: KeyPair,
@@ -23,15 +23,15 @@ pub struct Authority {
 
 /// Reason why a certificate could not be created.
 #[derive(Debug)]
-pub(super) struct NoCertificate(String);
+pub(super) struct MockCertificateError(String);
 
-impl std::fmt::Display for NoCertificate {
+impl std::fmt::Display for MockCertificateError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl Authority {
+impl MockCertificateAuthority {
     /// Creates an authority with a new key.
     pub fn new() -> Result<Self, rcgen::Error> {
         let mut parameters = CertificateParams::default();
@@ -48,7 +48,7 @@ impl Authority {
     }
 
     /// TLS configuration of a host.
-    pub(super) fn configuration(&self, host: &str) -> Result<Arc<ServerConfig>, NoCertificate> {
+    pub(super) fn configuration(&self, host: &str) -> Result<Arc<ServerConfig>, MockCertificateError> {
         // Nothing panics while it holds the lock, and the map is consistent after every line.
         let mut cached = self.configurations.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(configuration) = cached.get(host) {
@@ -61,9 +61,9 @@ impl Authority {
         Ok(created)
     }
 
-    fn create_configuration(&self, host: &str) -> Result<ServerConfig, NoCertificate> {
+    fn create_configuration(&self, host: &str) -> Result<ServerConfig, MockCertificateError> {
         let failed = |error: &dyn std::fmt::Display| {
-            NoCertificate(format!("failed to create a certificate for {host}: {error}"))
+            MockCertificateError(format!("failed to create a certificate for {host}: {error}"))
         };
         let mut parameters = CertificateParams::new(vec![host.to_owned()]).map_err(|error| failed(&error))?;
         parameters.distinguished_name.push(DnType::CommonName, "menace mock");
@@ -85,7 +85,7 @@ impl Authority {
     }
 }
 
-impl std::fmt::Debug for Authority {
+impl std::fmt::Debug for MockCertificateAuthority {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Authority").finish_non_exhaustive()
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn certificates_are_cached_and_also_issued_for_addresses() {
-        let authority = Authority::new().unwrap();
+        let authority = MockCertificateAuthority::new().unwrap();
         assert!(authority.certificate().starts_with("-----BEGIN CERTIFICATE-----"));
         let first = authority.configuration("api.example.com").unwrap();
         assert!(Arc::ptr_eq(&first, &authority.configuration("api.example.com").unwrap()));

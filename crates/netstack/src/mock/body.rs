@@ -8,15 +8,15 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 
 /// Body that is sent completely or truncated.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct MockBody {
     rest: Bytes,
     /// Length announced in the header.
     length: u64,
-    end: End,
+    end: MockBodyEnd,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum MockBodyEnd {
     Good,
     /// Fails after the remaining bytes were sent.
     BreaksOff,
@@ -25,60 +25,60 @@ enum End {
 
 /// The body was truncated on purpose.
 #[derive(Debug)]
-pub(super) struct BrokenOff;
+pub(super) struct TruncatedBody;
 
-impl std::fmt::Display for BrokenOff {
+impl std::fmt::Display for TruncatedBody {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("response truncated on purpose")
     }
 }
 
-impl std::error::Error for BrokenOff {}
+impl std::error::Error for TruncatedBody {}
 
-impl From<Infallible> for BrokenOff {
+impl From<Infallible> for TruncatedBody {
     fn from(never: Infallible) -> Self {
         match never {}
     }
 }
 
-impl Content {
+impl MockBody {
     pub(super) fn whole(bytes: Bytes) -> Self {
-        Self { length: bytes.len() as u64, rest: bytes, end: End::Good }
+        Self { length: bytes.len() as u64, rest: bytes, end: MockBodyEnd::Good }
     }
 
     /// Sends half of the bytes, but announces the whole length.
     pub(super) fn half(mut bytes: Bytes) -> Self {
         let length = bytes.len() as u64;
         bytes.truncate(bytes.len() / 2);
-        Self { rest: bytes, length: length.max(1), end: End::BreaksOff }
+        Self { rest: bytes, length: length.max(1), end: MockBodyEnd::BreaksOff }
     }
 }
 
-impl Body for Content {
+impl Body for MockBody {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = TruncatedBody;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, TruncatedBody>>> {
         if !self.rest.is_empty() {
             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.rest)))));
         }
         match self.end {
-            End::Good => Poll::Ready(None),
-            // hyper flushes the first half only when the body returns `Pending`.
-            End::BreaksOff => {
-                self.end = End::Breaks;
+            MockBodyEnd::Good => Poll::Ready(None),
+            // hyper flushes the first half only when the body returns `PendingAction`.
+            MockBodyEnd::BreaksOff => {
+                self.end = MockBodyEnd::Breaks;
                 context.waker().wake_by_ref();
                 Poll::Pending
             }
-            End::Breaks => Poll::Ready(Some(Err(BrokenOff))),
+            MockBodyEnd::Breaks => Poll::Ready(Some(Err(TruncatedBody))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.end == End::Good
+        self.rest.is_empty() && self.end == MockBodyEnd::Good
     }
 
     fn size_hint(&self) -> SizeHint {

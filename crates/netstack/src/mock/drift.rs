@@ -18,7 +18,7 @@ pub(super) fn drift(value: &mut Value, share: f64, seed: u64, read: &Map<String,
     )]
     let wanted = ((fields as f64 * share).round() as u64).clamp(1, fields);
     let mut drifting =
-        Drifting { read, seen: 0, changed: 0, offset: seed % fields, turn: seed / fields, fields, wanted };
+        DriftWalker { read, seen: 0, changed: 0, offset: seed % fields, turn: seed / fields, fields, wanted };
     drifting.walk(value);
     drifting.changed
 }
@@ -37,7 +37,7 @@ fn is_read(name: &str, read: &Map<String, Value>) -> bool {
     read.is_empty() || read.contains_key(name)
 }
 
-struct Drifting<'a> {
+struct DriftWalker<'a> {
     read: &'a Map<String, Value>,
     seen: u64,
     changed: u64,
@@ -48,7 +48,7 @@ struct Drifting<'a> {
     wanted: u64,
 }
 
-impl Drifting<'_> {
+impl DriftWalker<'_> {
     /// Whether the next field is to be changed; such fields are spread evenly.
     fn is_next(&mut self) -> bool {
         let at = |seen: u64| (seen + self.offset) * self.wanted / self.fields;

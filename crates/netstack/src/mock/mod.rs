@@ -4,22 +4,22 @@ mod authority;
 mod body;
 mod drift;
 mod plausible;
-mod respond;
+mod response;
 mod rules;
 mod server;
 
-pub use authority::Authority;
+pub use authority::MockCertificateAuthority;
 pub use rules::{MockError, prepare};
-pub(crate) use server::{Conversation, Server};
+pub(crate) use server::{MockConnection, MockServer};
 
-use menace_model::network::{Fallback, MockRule, NetworkSpec};
+use menace_model::network::{MockFallback, MockRule, NetworkSpec};
 
-use menace_model::text::fits;
+use menace_model::pattern::matches_pattern;
 
 /// Whether a mock answers for this host on this port.
 pub(crate) fn answers(spec: &NetworkSpec, host: &str, port: u16) -> bool {
     let Some(mocks) = &spec.mocks else { return false };
-    mocks.fallback == Fallback::Plausible
+    mocks.fallback == MockFallback::Plausible
         || mocks
             .rules
             .iter()
@@ -37,10 +37,10 @@ pub(crate) fn names_host(spec: &NetworkSpec, host: &str, port: u16) -> bool {
 /// Whether a mock answers for this name on any port.
 pub(crate) fn answers_name(spec: &NetworkSpec, name: &str) -> bool {
     spec.mocks.as_ref().is_some_and(|mocks| {
-        mocks.fallback == Fallback::Plausible || mocks.rules.iter().any(|rule| fits_host(rule, name))
+        mocks.fallback == MockFallback::Plausible || mocks.rules.iter().any(|rule| fits_host(rule, name))
     })
 }
 
 fn fits_host(rule: &MockRule, host: &str) -> bool {
-    rule.host.as_ref().is_none_or(|pattern| fits(&pattern.to_ascii_lowercase(), host))
+    rule.host.as_ref().is_none_or(|pattern| matches_pattern(&pattern.to_ascii_lowercase(), host))
 }

@@ -7,11 +7,11 @@ use hyper::Method;
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
-use menace_model::network::{MockFault, MockRule, Mocks};
+use menace_model::network::{MockFault, MockRule, MockSpec};
 
-use menace_model::text::{fits, fits_path};
+use menace_model::pattern::{matches_path_pattern, matches_pattern};
 
-use super::respond::content;
+use super::response::content;
 
 /// Largest file that a mock may serve.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -37,7 +37,7 @@ impl std::fmt::Display for MockError {
 impl std::error::Error for MockError {}
 
 /// Validates rules. Relative paths of files are resolved against this directory.
-pub fn prepare(mut mocks: Mocks, directory: &Path) -> Result<Mocks, MockError> {
+pub fn prepare(mut mocks: MockSpec, directory: &Path) -> Result<MockSpec, MockError> {
     if !(0.0..=1.0).contains(&mocks.drift) {
         return Err(MockError { rule: None, problem: "drift: expected a share from 0 to 1".into() });
     }
@@ -87,8 +87,8 @@ fn checked_file(path: &Path) -> Result<PathBuf, String> {
 
 /// Validated rules with their request counts.
 #[derive(Debug)]
-pub(super) struct Rules {
-    pub(super) mocks: Mocks,
+pub(super) struct ValidatedMockRules {
+    pub(super) mocks: MockSpec,
     /// Seed of the drift.
     pub(super) chance: u64,
     /// Body and content type of each rule, created once and shared by all responses.
@@ -99,22 +99,28 @@ pub(super) struct Rules {
 
 /// Rule that matches a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fitting<'a> {
+pub(super) struct MatchedMockRule<'a> {
     pub(super) number: usize,
     pub(super) rule: &'a MockRule,
     pub(super) body: &'a Result<Option<(&'static str, Bytes)>, String>,
     pub(super) fault: Option<MockFault>,
 }
 
-impl Rules {
-    pub(super) fn new(mocks: Mocks, chance: u64) -> Self {
+impl ValidatedMockRules {
+    pub(super) fn new(mocks: MockSpec, chance: u64) -> Self {
         let counts = mocks.rules.iter().map(|_| AtomicU64::new(0)).collect();
         let bodies = mocks.rules.iter().map(|rule| content(&rule.respond)).collect();
         Self { mocks, chance, bodies, counts }
     }
 
     /// Finds the first rule that matches.
-    pub(super) fn find(&self, host: &str, port: u16, request: &Parts, body: &[u8]) -> Option<Fitting<'_>> {
+    pub(super) fn find(
+        &self,
+        host: &str,
+        port: u16,
+        request: &Parts,
+        body: &[u8],
+    ) -> Option<MatchedMockRule<'_>> {
         let is_match = |rule: &MockRule| {
             super::fits_host(rule, host)
                 && rule.port.is_none_or(|expected| expected == port)
@@ -124,7 +130,7 @@ impl Rules {
         let (rule, count) = (self.mocks.rules.get(number)?, self.counts.get(number)?);
         let body = self.bodies.get(number)?;
         let request = count.fetch_add(1, Ordering::AcqRel) + 1;
-        Some(Fitting { number, rule, body, fault: fault(rule, request) })
+        Some(MatchedMockRule { number, rule, body, fault: fault(rule, request) })
     }
 }
 
@@ -134,14 +140,15 @@ fn matches_request(rule: &MockRule, request: &Parts, body: &[u8]) -> bool {
             .headers
             .get_all(name)
             .iter()
-            .any(|value| value.to_str().is_ok_and(|value| fits(pattern, value)))
+            .any(|value| value.to_str().is_ok_and(|value| matches_pattern(pattern, value)))
     };
     let query = request.uri.query().unwrap_or_default();
     let has_query = |name: &str, value: &str| {
-        pairs(query).any(|(other_name, other_value)| other_name == name && fits(value, &other_value))
+        pairs(query)
+            .any(|(other_name, other_value)| other_name == name && matches_pattern(value, &other_value))
     };
     rule.method.as_ref().is_none_or(|method| request.method.as_str().eq_ignore_ascii_case(method))
-        && rule.path.as_ref().is_none_or(|path| fits_path(path, request.uri.path()))
+        && rule.path.as_ref().is_none_or(|path| matches_path_pattern(path, request.uri.path()))
         && rule.query.iter().all(|(name, value)| has_query(name, value))
         && rule.headers.iter().all(|(name, value)| has_header(name, value))
         && rule.body.as_ref().is_none_or(|part| contains(body, part.as_bytes()))
@@ -195,8 +202,8 @@ mod tests {
 
     use super::*;
 
-    fn rules(rules: &serde_json::Value) -> Rules {
-        Rules::new(serde_json::from_value(json!({"rules": rules})).unwrap(), 0)
+    fn rules(rules: &serde_json::Value) -> ValidatedMockRules {
+        ValidatedMockRules::new(serde_json::from_value(json!({"rules": rules})).unwrap(), 0)
     }
 
     fn parts(method: &str, uri: &str) -> Parts {
@@ -210,7 +217,7 @@ mod tests {
             .0
     }
 
-    fn found(rules: &Rules, method: &str, uri: &str) -> Option<usize> {
+    fn found(rules: &ValidatedMockRules, method: &str, uri: &str) -> Option<usize> {
         rules.find("api.example.com", 443, &parts(method, uri), b"{\"a\": 1}").map(|fitting| fitting.number)
     }
 

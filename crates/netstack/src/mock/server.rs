@@ -19,11 +19,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, Semaphore};
 use tokio_rustls::LazyConfigAcceptor;
 
-use super::authority::Authority;
-use super::body::{BrokenOff, Content};
-use super::respond::{Reaction, respond};
-use super::rules::Rules;
-use crate::stack::{Command, Inbox};
+use super::authority::MockCertificateAuthority;
+use super::body::{MockBody, TruncatedBody};
+use super::response::{MockReaction, respond};
+use super::rules::ValidatedMockRules;
+use crate::stack::{NetstackCommand, NetstackInbox};
 
 /// Bytes of a request's body that are kept, for rules that match the body.
 const LONGEST_BODY: usize = 1 << 20;
@@ -36,7 +36,7 @@ const HANDSHAKE: u8 = 0x16;
 
 /// Connection that a mock answers.
 #[derive(Debug)]
-pub(crate) struct Conversation {
+pub(crate) struct MockConnection {
     pub(crate) stream: OwnedFd,
     /// Host to which the program connects.
     pub(crate) host: String,
@@ -44,20 +44,23 @@ pub(crate) struct Conversation {
     pub(crate) token: u64,
     /// Set when the connection is to be reset.
     pub(crate) reset: Arc<AtomicBool>,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) inbox: Arc<NetstackInbox>,
 }
 
 /// Running mock server, which stops when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Server {
-    connections: UnboundedSender<Conversation>,
+pub(crate) struct MockServer {
+    connections: UnboundedSender<MockConnection>,
 }
 
-impl Server {
+impl MockServer {
     /// Starts the thread.
-    pub(crate) fn start(spec: &NetworkSpec, authority: Option<Arc<Authority>>) -> io::Result<Self> {
+    pub(crate) fn start(
+        spec: &NetworkSpec,
+        authority: Option<Arc<MockCertificateAuthority>>,
+    ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let rules = Arc::new(Rules::new(spec.mocks.clone().unwrap_or_default(), spec.seed));
+        let rules = Arc::new(ValidatedMockRules::new(spec.mocks.clone().unwrap_or_default(), spec.seed));
         let (connections, receiver) = unbounded_channel();
         std::thread::Builder::new()
             .name("menace: mocks".into())
@@ -66,16 +69,16 @@ impl Server {
     }
 
     /// Serves a connection. Their number is bounded by the limit on flows.
-    pub(crate) fn serve(&self, connection: Conversation) {
+    pub(crate) fn serve(&self, connection: MockConnection) {
         // The thread runs as long as `self` exists.
         let _ = self.connections.send(connection);
     }
 }
 
 async fn serve_all(
-    mut connections: UnboundedReceiver<Conversation>,
-    rules: &Arc<Rules>,
-    authority: Option<&Arc<Authority>>,
+    mut connections: UnboundedReceiver<MockConnection>,
+    rules: &Arc<ValidatedMockRules>,
+    authority: Option<&Arc<MockCertificateAuthority>>,
 ) {
     let bodies = Arc::new(Semaphore::new(CONCURRENT_BODIES));
     while let Some(connection) = connections.recv().await {
@@ -84,9 +87,9 @@ async fn serve_all(
 }
 
 async fn serve(
-    connection: Conversation,
-    rules: Arc<Rules>,
-    authority: Option<Arc<Authority>>,
+    connection: MockConnection,
+    rules: Arc<ValidatedMockRules>,
+    authority: Option<Arc<MockCertificateAuthority>>,
     bodies: Arc<Semaphore>,
 ) {
     if let Err(error) = serve_stream(connection, rules, authority, bodies).await {
@@ -94,17 +97,26 @@ async fn serve(
     }
 }
 
-type Problem = Box<dyn std::error::Error + Send + Sync>;
+type MockConnectionError = Box<dyn std::error::Error + Send + Sync>;
 
 async fn serve_stream(
-    connection: Conversation,
-    rules: Arc<Rules>,
-    authority: Option<Arc<Authority>>,
+    connection: MockConnection,
+    rules: Arc<ValidatedMockRules>,
+    authority: Option<Arc<MockCertificateAuthority>>,
     bodies: Arc<Semaphore>,
-) -> Result<(), Problem> {
-    let Conversation { stream, host, port, token, reset, inbox } = connection;
+) -> Result<(), MockConnectionError> {
+    let MockConnection { stream, host, port, token, reset, inbox } = connection;
     let stream = UnixStream::from_std(stream.into())?;
-    let state = Arc::new(Talk { rules, host, port, token, reset, inbox, bodies, broken: Notify::new() });
+    let state = Arc::new(MockConnectionState {
+        rules,
+        host,
+        port,
+        token,
+        reset,
+        inbox,
+        bodies,
+        broken: Notify::new(),
+    });
     match authority {
         Some(authority) if first_byte(&stream).await? == Some(HANDSHAKE) => {
             let handshake = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await?;
@@ -136,13 +148,13 @@ async fn first_byte(stream: &UnixStream) -> io::Result<Option<u8>> {
 }
 
 /// State shared by all requests of a connection.
-struct Talk {
-    rules: Arc<Rules>,
+struct MockConnectionState {
+    rules: Arc<ValidatedMockRules>,
     host: String,
     port: u16,
     token: u64,
     reset: Arc<AtomicBool>,
-    inbox: Arc<Inbox>,
+    inbox: Arc<NetstackInbox>,
     bodies: Arc<Semaphore>,
     /// Notified when the connection is to be reset.
     broken: Notify,
@@ -150,8 +162,8 @@ struct Talk {
 
 async fn serve_http(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    state: Arc<Talk>,
-) -> Result<(), Problem> {
+    state: Arc<MockConnectionState>,
+) -> Result<(), MockConnectionError> {
     let mut builder = Builder::new(TokioExecutor::new());
     // Responses are reproducible, so they have no Date header.
     builder.http1().auto_date_header(false).max_buf_size(MAX_BUFFER).timer(TokioTimer::new());
@@ -182,23 +194,23 @@ async fn read_beginning(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
 }
 
 async fn handle_request(
-    state: Arc<Talk>,
+    state: Arc<MockConnectionState>,
     request: Request<Incoming>,
-) -> Result<Response<Content>, BrokenOff> {
+) -> Result<Response<MockBody>, TruncatedBody> {
     let (parts, body) = request.into_parts();
     // The permit is held until the body is dropped. Bodies that never end block others, but memory stays bounded.
-    let permit = state.bodies.acquire().await.map_err(|_| BrokenOff)?;
-    let body = read_beginning(body).await.map_err(|_| BrokenOff)?;
+    let permit = state.bodies.acquire().await.map_err(|_| TruncatedBody)?;
+    let body = read_beginning(body).await.map_err(|_| TruncatedBody)?;
     let decided = respond(&state.rules, (&state.host, state.port), &parts, &body);
     drop((body, permit));
-    state.inbox.tell(Command::Requested { token: state.token, request: Box::new(decided.record) });
+    state.inbox.send(NetstackCommand::Requested { token: state.token, request: Box::new(decided.record) });
     if !decided.delay.is_zero() {
         tokio::time::sleep(decided.delay).await;
     }
     match decided.reaction {
-        Reaction::Answer(response) => Ok(*response),
-        Reaction::Stall => std::future::pending().await,
-        Reaction::Reset => {
+        MockReaction::Answer(response) => Ok(*response),
+        MockReaction::Stall => std::future::pending().await,
+        MockReaction::Reset => {
             state.reset.store(true, Ordering::Release);
             state.broken.notify_one();
             // Returning here would close the connection gracefully instead of resetting it.

@@ -3,33 +3,35 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use menace_model::network::{Flow, FlowRequest, NetworkReport, NetworkSpec};
+use menace_model::network::{FlowRecord, FlowRequest, NetworkReport, NetworkSpec};
 
-use super::entry::{Entry, Key, State};
-use super::inbox::Command;
-use super::worker::Worker;
-use crate::resolve::Resolver;
+use super::flow_entry::{FlowEntry, FlowKey, FlowState};
+use super::inbox::NetstackCommand;
+use super::worker::NetstackWorker;
+use crate::resolver::DnsResolver;
 
 /// Recorded requests of one flow. Further ones are only counted.
 const MAX_REQUESTS: usize = 1000;
 
-impl Worker {
-    pub(super) fn obey(&mut self) {
+impl NetstackWorker {
+    pub(super) fn run_commands(&mut self) {
         let inbox = Arc::clone(&self.inbox);
         for command in inbox.take() {
             let now = Instant::now();
             match command {
-                Command::Change(spec) => self.change(*spec, now),
+                NetstackCommand::Change(spec) => self.change(*spec, now),
                 // The receiver may have been dropped.
-                Command::Report(sender) => drop(sender.send(self.report())),
-                Command::Resolved { key, question, found } => self.resolved(key, &question, found, now),
-                Command::Requested { token, request } => self.requested(token, *request),
-                Command::End => self.is_over = true,
+                NetstackCommand::Report(sender) => drop(sender.send(self.report())),
+                NetstackCommand::Resolved { key, question, found } => {
+                    self.resolved(key, &question, found, now);
+                }
+                NetstackCommand::Requested { token, request } => self.record_request(token, *request),
+                NetstackCommand::End => self.is_over = true,
             }
         }
     }
 
-    pub(super) fn requested(&mut self, token: u64, request: FlowRequest) {
+    pub(super) fn record_request(&mut self, token: u64, request: FlowRequest) {
         if let Some(entry) = self.keys.get(&token).and_then(|key| self.flows.get_mut(key)) {
             let record = &mut entry.meta.record;
             if record.requests.len() < MAX_REQUESTS {
@@ -47,26 +49,26 @@ impl Worker {
             || self.spec.resolver != spec.resolver
         {
             self.names.forget_pins();
-            self.resolver = Resolver::new(spec.resolver);
+            self.resolver = DnsResolver::new(spec.resolver);
             self.server = None;
             self.spec = spec;
-            self.break_off_what_is_not_allowed(now);
+            self.reset_disallowed_flows(now);
         } else {
             self.spec = spec;
         }
     }
 
-    pub(super) fn break_off_what_is_not_allowed(&mut self, now: Instant) {
-        let refused: Vec<Key> = self.flows.keys().filter(|key| !self.is_allowed(key)).copied().collect();
+    pub(super) fn reset_disallowed_flows(&mut self, now: Instant) {
+        let refused: Vec<FlowKey> = self.flows.keys().filter(|key| !self.is_allowed(key)).copied().collect();
         for key in refused {
-            self.break_off(key, "the network policy changed", now);
+            self.reset_flow(key, "the network policy changed", now);
         }
     }
 
-    pub(super) fn break_off(&mut self, key: Key, reason: &str, now: Instant) {
-        if let Some(Entry { meta, state }) = self.flows.get_mut(&key) {
+    pub(super) fn reset_flow(&mut self, key: FlowKey, reason: &str, now: Instant) {
+        if let Some(FlowEntry { meta, state }) = self.flows.get_mut(&key) {
             meta.explain(reason);
-            if let State::Tcp(tcp) = state {
+            if let FlowState::Tcp(tcp) = state {
                 tcp.abort(key, (&mut self.air, meta), &self.clock, now);
             }
         }
@@ -75,7 +77,7 @@ impl Worker {
 
     pub(super) fn report(&self) -> NetworkReport {
         let now = self.flows.values().map(|entry| entry.meta.record.clone());
-        let mut flows: Vec<Flow> = self.past.iter().cloned().chain(now).collect();
+        let mut flows: Vec<FlowRecord> = self.past.iter().cloned().chain(now).collect();
         flows.sort_by(|left, right| left.at_ms.total_cmp(&right.at_ms));
         NetworkReport { flows, flows_left_out: self.left_out }
     }

@@ -3,15 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use menace_model::network::{Flow, HOST_NAME, Protocol, Verdict};
+use menace_model::network::{FlowDisposition, FlowProtocol, FlowRecord, HOST_NAME};
 
-use super::air::Departed;
-use super::entry::{Connecting, Direction, Entry, Key, Meta, State, milliseconds};
-use super::tcp::{Tcp, Upstream};
-use super::worker::Worker;
+use super::flow_entry::{
+    DirectionProgress, FlowEntry, FlowKey, FlowProgress, FlowState, PendingConnection, milliseconds,
+};
+use super::link::OutboundArrival;
+use super::tcp::{TcpConnection, UpstreamSocket};
+use super::worker::NetstackWorker;
 use crate::addresses::is_gateway;
-use crate::fate::Chance;
-use crate::packet::{Content, Packet, TcpHeader};
+use crate::packet::{IpPacket, PacketContent, TcpHeader};
+use crate::packet_fate::FlowSeed;
 use crate::reply;
 
 /// Concurrent flows. Further ones are refused.
@@ -26,10 +28,10 @@ const MAX_BUFFER: usize = 512 << 10;
 /// Idle timeout of a flow without a connection.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-impl Worker {
+impl NetstackWorker {
     /// Handles a packet that has left the sandbox.
-    pub(super) fn depart(&mut self, bytes: &[u8], now: Instant) {
-        let Some(packet) = Packet::read(bytes).filter(|packet| is_unicast(packet)) else { return };
+    pub(super) fn handle_packet(&mut self, bytes: &[u8], now: Instant) {
+        let Some(packet) = IpPacket::read(bytes).filter(|packet| is_unicast(packet)) else { return };
         let key = key_of(&packet);
         if !self.flows.contains_key(&key) {
             if !starts_flow(&packet) {
@@ -42,54 +44,55 @@ impl Worker {
             self.flows.insert(key, entry);
         }
         let Some(entry) = self.flows.get_mut(&key) else { return };
-        let departed = self.air.depart(key, &mut entry.meta, bytes, now);
+        let departed = self.air.send_from_sandbox(key, &mut entry.meta, bytes, now);
         let times = match departed {
-            Departed::Now => 1,
-            Departed::Twice => 2,
-            Departed::Later => 0,
+            OutboundArrival::Now => 1,
+            OutboundArrival::Twice => 2,
+            OutboundArrival::Later => 0,
         };
         for _ in 0..times {
-            self.arrived(&packet, key, now);
+            self.handle_arrived(&packet, key, now);
         }
     }
 
-    pub(super) fn refuse_stray(&mut self, packet: &Packet) {
-        if let Content::Tcp(header) = &packet.content
+    pub(super) fn refuse_stray(&mut self, packet: &IpPacket) {
+        if let PacketContent::Tcp(header) = &packet.content
             && let Some(reset) = reply::reset(packet, header)
         {
-            self.air.answer(&reset);
+            self.air.send_unshaped(&reset);
         }
     }
 
-    pub(super) fn refuse_at_once(&mut self, packet: &Packet, key: Key, reason: &str, now: Instant) {
+    pub(super) fn refuse_at_once(&mut self, packet: &IpPacket, key: FlowKey, reason: &str, now: Instant) {
         let mut entry = self.new_entry(key, now);
         entry.meta.explain(reason);
-        entry.meta.record.verdict = Verdict::Refused;
-        self.remember(entry.meta.finished());
+        entry.meta.record.verdict = FlowDisposition::Refused;
+        self.record_flow(entry.meta.finished());
         if let Some(answer) = refusal(packet) {
-            self.air.answer(&answer);
+            self.air.send_unshaped(&answer);
         }
     }
 
-    pub(super) fn new_entry(&mut self, key: Key, now: Instant) -> Entry {
-        let name = if is_gateway(key.outer.ip()) && key.protocol != Protocol::Dns {
+    pub(super) fn new_entry(&mut self, key: FlowKey, now: Instant) -> FlowEntry {
+        let name = if is_gateway(key.outer.ip()) && key.protocol != FlowProtocol::Dns {
             Some(HOST_NAME.to_owned())
         } else {
             self.names.of_address(key.outer.ip()).first().cloned()
         };
         let destination = match key.protocol {
-            Protocol::Icmp | Protocol::Other => key.outer.ip().to_string(),
-            Protocol::Tcp | Protocol::Udp | Protocol::Dns => key.outer.to_string(),
+            FlowProtocol::Icmp | FlowProtocol::Other => key.outer.ip().to_string(),
+            FlowProtocol::Tcp | FlowProtocol::Udp | FlowProtocol::Dns => key.outer.to_string(),
         };
         let called =
             name.as_ref().map_or_else(|| destination.clone(), |name| format!("{name}:{}", key.outer.port()));
         let called = format!("{:?} {called}", key.protocol);
         let occurrence = self.occurrence(&called);
-        let chance = |is_out| Direction::new(Chance::of_flow(self.spec.seed, &called, occurrence, is_out));
+        let chance =
+            |is_out| DirectionProgress::new(FlowSeed::of_flow(self.spec.seed, &called, occurrence, is_out));
         let (out, into) = (chance(true), chance(false));
         let at_ms = milliseconds(now - self.clock.origin);
-        let record = Flow { at_ms, protocol: key.protocol, destination, name, ..Flow::default() };
-        Entry { meta: Meta { record, began: now, seen: now, out, into }, state: State::New }
+        let record = FlowRecord { at_ms, protocol: key.protocol, destination, name, ..FlowRecord::default() };
+        FlowEntry { meta: FlowProgress { record, began: now, seen: now, out, into }, state: FlowState::New }
     }
 
     /// Number of earlier flows to this destination. Destinations beyond the limit on records are not counted.
@@ -105,18 +108,20 @@ impl Worker {
     }
 
     /// Handles a packet that has arrived at the stack.
-    pub(super) fn arrived(&mut self, packet: &Packet, key: Key, now: Instant) {
+    pub(super) fn handle_arrived(&mut self, packet: &IpPacket, key: FlowKey, now: Instant) {
         let Some(entry) = self.flows.get_mut(&key) else { return };
         match (&mut entry.state, &packet.content) {
-            (State::New, _) => self.open(packet, key, now),
-            (State::Tcp(tcp), Content::Tcp(_)) => {
+            (FlowState::New, _) => self.open(packet, key, now),
+            (FlowState::Tcp(tcp), PacketContent::Tcp(_)) => {
                 tcp.take(key, (&mut self.air, &mut entry.meta), packet.bytes, &self.clock, now);
                 self.touched.insert(key);
             }
-            (State::Connecting(_), Content::Tcp(TcpHeader { rst: true, .. })) => self.close(key, now),
-            (State::Connecting(_), _) => {}
-            (State::Udp { .. } | State::Answered, _) => self.answer(packet, key, now),
-            (State::Tcp(_), _) => {}
+            (FlowState::Connecting(_), PacketContent::Tcp(TcpHeader { rst: true, .. })) => {
+                self.close(key, now);
+            }
+            (FlowState::Connecting(_), _) => {}
+            (FlowState::Udp { .. } | FlowState::Answered, _) => self.answer(packet, key, now),
+            (FlowState::Tcp(_), _) => {}
         }
     }
 
@@ -130,8 +135,8 @@ impl Worker {
     /// Establishes the connection of a flow with its SYN packet.
     pub(super) fn establish(
         &mut self,
-        key: Key,
-        upstream: Upstream,
+        key: FlowKey,
+        upstream: UpstreamSocket,
         names: Option<Vec<String>>,
         syn: &[u8],
         now: Instant,
@@ -139,29 +144,29 @@ impl Worker {
         let size = self.buffer_size();
         let Some(entry) = self.flows.get_mut(&key) else { return };
         let way = (&mut self.air, &mut entry.meta);
-        let mut tcp = Tcp::new(key, way, upstream, names, size, &self.clock, now);
+        let mut tcp = TcpConnection::new(key, way, upstream, names, size, &self.clock, now);
         self.buffered += tcp.buffered;
         tcp.take(key, (&mut self.air, &mut entry.meta), syn, &self.clock, now);
-        entry.state = State::Tcp(Box::new(tcp));
+        entry.state = FlowState::Tcp(Box::new(tcp));
         self.touched.insert(key);
     }
 
     /// Ends a flow and stores its record.
-    pub(super) fn close(&mut self, key: Key, _now: Instant) {
+    pub(super) fn close(&mut self, key: FlowKey, _now: Instant) {
         let Some(entry) = self.flows.remove(&key) else { return };
         match &entry.state {
-            State::Tcp(tcp) => {
+            FlowState::Tcp(tcp) => {
                 self.buffered -= tcp.buffered;
                 self.keys.remove(&tcp.upstream.token);
             }
-            State::Udp { token, .. } => drop(self.keys.remove(token)),
-            State::Connecting(connecting) => drop(self.keys.remove(&connecting.token)),
-            State::New | State::Answered => {}
+            FlowState::Udp { token, .. } => drop(self.keys.remove(token)),
+            FlowState::Connecting(connecting) => drop(self.keys.remove(&connecting.token)),
+            FlowState::New | FlowState::Answered => {}
         }
-        self.remember(entry.meta.finished());
+        self.record_flow(entry.meta.finished());
     }
 
-    pub(super) fn remember(&mut self, flow: Flow) {
+    pub(super) fn record_flow(&mut self, flow: FlowRecord) {
         if self.past.len() < MAX_RECORDS {
             self.past.push(flow);
         } else {
@@ -170,7 +175,7 @@ impl Worker {
     }
 
     /// Ends idle flows.
-    pub(super) fn sweep(&mut self, now: Instant) {
+    pub(super) fn clean_up(&mut self, now: Instant) {
         self.swept = now;
         self.close_idle(now, IDLE_TIMEOUT);
     }
@@ -182,11 +187,12 @@ impl Worker {
     }
 
     pub(super) fn close_idle(&mut self, now: Instant, idle: Duration) {
-        let is_idle = |entry: &Entry| {
-            let can_be_recreated = matches!(entry.state, State::New | State::Udp { .. } | State::Answered);
+        let is_idle = |entry: &FlowEntry| {
+            let can_be_recreated =
+                matches!(entry.state, FlowState::New | FlowState::Udp { .. } | FlowState::Answered);
             can_be_recreated && now.saturating_duration_since(entry.meta.seen) >= idle
         };
-        let idle: Vec<Key> =
+        let idle: Vec<FlowKey> =
             self.flows.iter().filter(|(_, entry)| is_idle(entry)).map(|(key, _)| *key).collect();
         for key in idle {
             self.close(key, now);
@@ -194,13 +200,15 @@ impl Worker {
     }
 
     /// Handles the result of connecting to the destination.
-    pub(super) fn connected(&mut self, key: Key, now: Instant) {
+    pub(super) fn connected(&mut self, key: FlowKey, now: Instant) {
         let Some(entry) = self.flows.get_mut(&key) else { return };
-        let State::Connecting(connecting) = std::mem::replace(&mut entry.state, State::New) else { return };
-        let Connecting { socket, token, syn, names } = *connecting;
+        let FlowState::Connecting(connecting) = std::mem::replace(&mut entry.state, FlowState::New) else {
+            return;
+        };
+        let PendingConnection { socket, token, syn, names } = *connecting;
         match rustix::net::sockopt::socket_error(&socket) {
             Ok(Ok(())) => {
-                let upstream = Upstream { socket, token, can_read: true, can_write: true, reset: None };
+                let upstream = UpstreamSocket { socket, token, can_read: true, can_write: true, reset: None };
                 self.establish(key, upstream, names, &syn, now);
             }
             Ok(Err(error)) | Err(error) => {
@@ -212,33 +220,33 @@ impl Worker {
 }
 
 /// Whether a packet is unicast. Multicast and broadcast packets come from the kernel, which looks for neighbours.
-fn is_unicast(packet: &Packet) -> bool {
+fn is_unicast(packet: &IpPacket) -> bool {
     !packet.destination.is_multicast() && packet.destination != IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-pub(super) fn key_of(packet: &Packet) -> Key {
+pub(super) fn key_of(packet: &IpPacket) -> FlowKey {
     let (inner, outer) = packet.ends().unwrap_or(((packet.source, 0).into(), (packet.destination, 0).into()));
     let protocol = match packet.content {
-        Content::Tcp(_) => Protocol::Tcp,
-        Content::Udp { destination: 53, .. } if is_gateway(packet.destination) => Protocol::Dns,
-        Content::Udp { .. } => Protocol::Udp,
-        Content::Icmp(_) => Protocol::Icmp,
-        Content::Other(_) => Protocol::Other,
+        PacketContent::Tcp(_) => FlowProtocol::Tcp,
+        PacketContent::Udp { destination: 53, .. } if is_gateway(packet.destination) => FlowProtocol::Dns,
+        PacketContent::Udp { .. } => FlowProtocol::Udp,
+        PacketContent::Icmp(_) => FlowProtocol::Icmp,
+        PacketContent::Other(_) => FlowProtocol::Other,
     };
-    Key { protocol, inner, outer }
+    FlowKey { protocol, inner, outer }
 }
 
-fn starts_flow(packet: &Packet) -> bool {
+fn starts_flow(packet: &IpPacket) -> bool {
     match packet.content {
-        Content::Tcp(TcpHeader { syn, ack, rst, .. }) => syn && !ack && !rst,
-        Content::Udp { .. } | Content::Icmp(_) | Content::Other(_) => true,
+        PacketContent::Tcp(TcpHeader { syn, ack, rst, .. }) => syn && !ack && !rst,
+        PacketContent::Udp { .. } | PacketContent::Icmp(_) | PacketContent::Other(_) => true,
     }
 }
 
 /// Answer to the sender of a refused packet.
-pub(super) fn refusal(packet: &Packet) -> Option<Vec<u8>> {
+pub(super) fn refusal(packet: &IpPacket) -> Option<Vec<u8>> {
     match &packet.content {
-        Content::Tcp(header) => reply::reset(packet, header),
-        _ => reply::unreachable(packet, reply::Unreachable::Prohibited),
+        PacketContent::Tcp(header) => reply::reset(packet, header),
+        _ => reply::unreachable(packet, reply::UnreachableReason::Prohibited),
     }
 }

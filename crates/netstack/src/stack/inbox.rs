@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use menace_model::network::{FlowRequest, NetworkReport, NetworkSpec};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::entry::Key;
-use crate::dns::Question;
-use crate::resolve::Found;
+use super::flow_entry::FlowKey;
+use crate::dns::DnsQuestion;
+use crate::resolver::DnsLookupResult;
 
 #[derive(Debug)]
-pub(crate) enum Command {
+pub(crate) enum NetstackCommand {
     Change(Box<NetworkSpec>),
     Report(Sender<NetworkReport>),
     /// Result of a lookup.
     Resolved {
-        key: Key,
-        question: Box<Question>,
-        found: Found,
+        key: FlowKey,
+        question: Box<DnsQuestion>,
+        found: DnsLookupResult,
     },
     /// Request to a mock.
     Requested {
@@ -32,20 +32,20 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct NetstackInbox {
     /// `None` when the reader has ended.
-    commands: Mutex<Option<VecDeque<Command>>>,
+    commands: Mutex<Option<VecDeque<NetstackCommand>>>,
     wake: OwnedFd,
 }
 
-impl Inbox {
+impl NetstackInbox {
     pub(super) fn new() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { commands: Mutex::new(Some(VecDeque::new())), wake })
     }
 
     /// Sends a command. If the reader has ended, the command is dropped, so that a caller that waits for an answer is woken.
-    pub(crate) fn tell(&self, command: Command) {
+    pub(crate) fn send(&self, command: NetstackCommand) {
         match &mut *self.lock() {
             Some(commands) => commands.push_back(command),
             None => return,
@@ -55,13 +55,13 @@ impl Inbox {
     }
 
     /// Removes all commands.
-    pub(super) fn take(&self) -> VecDeque<Command> {
+    pub(super) fn take(&self) -> VecDeque<NetstackCommand> {
         // The read fails only if no command was sent.
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<VecDeque<Command>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<VecDeque<NetstackCommand>>> {
         // Nothing panics while it holds the lock.
         self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,15 +69,15 @@ impl Inbox {
 
 /// Closes an inbox when its reader ends, also by a panic.
 #[derive(Debug)]
-pub(super) struct Closing(pub(super) Arc<Inbox>);
+pub(super) struct InboxCloseGuard(pub(super) Arc<NetstackInbox>);
 
-impl Drop for Closing {
+impl Drop for InboxCloseGuard {
     fn drop(&mut self) {
         *self.0.lock() = None;
     }
 }
 
-impl AsFd for Inbox {
+impl AsFd for NetstackInbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -89,13 +89,13 @@ mod tests {
 
     #[test]
     fn a_caller_does_not_wait_for_an_ended_reader() {
-        let inbox = Arc::new(Inbox::new().unwrap());
+        let inbox = Arc::new(NetstackInbox::new().unwrap());
         let (sender, before) = std::sync::mpsc::channel();
-        inbox.tell(Command::Report(sender));
-        drop(Closing(Arc::clone(&inbox)));
+        inbox.send(NetstackCommand::Report(sender));
+        drop(InboxCloseGuard(Arc::clone(&inbox)));
         before.recv().unwrap_err();
         let (sender, after) = std::sync::mpsc::channel();
-        inbox.tell(Command::Report(sender));
+        inbox.send(NetstackCommand::Report(sender));
         after.recv().unwrap_err();
     }
 }

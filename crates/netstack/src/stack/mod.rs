@@ -7,16 +7,16 @@
 //!                                                └─ reset, unreachable      refused
 //! ```
 
-mod air;
 mod clock;
 mod commands;
-mod entry;
+mod device;
+mod flow_entry;
+mod flow_setup;
 mod flows;
 mod inbox;
-mod open;
-mod patience;
-mod port;
-mod spoken_name;
+mod link;
+mod retransmission;
+mod server_name;
 mod tcp;
 mod tun;
 mod worker;
@@ -25,34 +25,34 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 
-use menace_model::network::{Link, NetworkReport, NetworkSpec, Shaper};
+use menace_model::network::{LinkConditions, NetworkReport, NetworkSpec, PacketShaper};
 
-use self::inbox::Closing;
-pub(crate) use self::inbox::{Command, Inbox};
-use self::worker::Worker;
-use crate::mock::Authority;
+use self::inbox::InboxCloseGuard;
+pub(crate) use self::inbox::{NetstackCommand, NetstackInbox};
+use self::worker::NetstackWorker;
+use crate::mock::MockCertificateAuthority;
 
 /// Network of a sandbox. Its thread ends when it is dropped.
 #[derive(Debug)]
-pub struct Network {
-    inbox: Arc<Inbox>,
+pub struct Netstack {
+    inbox: Arc<NetstackInbox>,
     has_authority: bool,
     /// Shaping of outgoing packets by netem in the kernel.
-    netem: Option<Link>,
+    netem: Option<LinkConditions>,
 }
 
-impl Network {
+impl Netstack {
     /// Starts the network on the host end of a sandbox's interface. Mocks use certificates of the authority.
     pub fn start(
         interface: OwnedFd,
         spec: NetworkSpec,
-        authority: Option<Arc<Authority>>,
+        authority: Option<Arc<MockCertificateAuthority>>,
     ) -> io::Result<Self> {
         let (has_authority, netem) = (authority.is_some(), netem_link(&spec));
-        let inbox = Arc::new(Inbox::new()?);
-        let mut worker = Worker::new(interface, spec, authority, Arc::clone(&inbox))?;
+        let inbox = Arc::new(NetstackInbox::new()?);
+        let mut worker = NetstackWorker::new(interface, spec, authority, Arc::clone(&inbox))?;
         let work = move || {
-            let _close_on_exit = Closing(Arc::clone(&worker.inbox));
+            let _close_on_exit = InboxCloseGuard(Arc::clone(&worker.inbox));
             worker.run();
         };
         std::thread::Builder::new().name("menace: network".into()).spawn(work)?;
@@ -61,7 +61,7 @@ impl Network {
 
     /// Replaces the specification. Connections that it does not allow are reset.
     pub fn change(&self, spec: NetworkSpec) {
-        self.inbox.tell(Command::Change(Box::new(spec)));
+        self.inbox.send(NetstackCommand::Change(Box::new(spec)));
     }
 
     /// Whether there is an authority, without which mocks are not possible.
@@ -77,19 +77,19 @@ impl Network {
     /// Flows so far. It is an error if the thread has ended: an empty report would be wrong then.
     pub fn report(&self) -> io::Result<NetworkReport> {
         let (sender, receiver) = mpsc::channel();
-        self.inbox.tell(Command::Report(sender));
+        self.inbox.send(NetstackCommand::Report(sender));
         receiver.recv().map_err(|_| io::Error::other("the network thread of the sandbox ended unexpectedly"))
     }
 }
 
-fn netem_link(spec: &NetworkSpec) -> Option<Link> {
-    (spec.shaper == Shaper::Netem).then_some(spec.shape.out)
+fn netem_link(spec: &NetworkSpec) -> Option<LinkConditions> {
+    (spec.shaper == PacketShaper::Netem).then_some(spec.shape.out)
 }
 
-impl Drop for Network {
+impl Drop for Netstack {
     fn drop(&mut self) {
         // The thread is not joined: the kernel takes tens of milliseconds to remove an interface, for which the caller need
         // not wait.
-        self.inbox.tell(Command::End);
+        self.inbox.send(NetstackCommand::End);
     }
 }

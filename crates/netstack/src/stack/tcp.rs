@@ -7,38 +7,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use menace_model::network::Verdict;
+use menace_model::network::FlowDisposition;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{Socket, SocketBuffer, State as TcpState};
 use smoltcp::wire::{HardwareAddress, IpCidr};
 
-use super::air::Air;
-use super::clock::Clock;
-use super::entry::{Key, Meta};
-use super::patience::Patience;
-use super::port::Port;
-use super::spoken_name::{Spoken, spoken_name};
+use super::clock::SmoltcpClock;
+use super::device::ConnectionDevice;
+use super::flow_entry::{FlowKey, FlowProgress};
+use super::link::SimulatedLink;
+use super::retransmission::RetransmissionTimer;
+use super::server_name::{ServerNameResult, read_server_name};
 use crate::addresses::{LONGEST_PACKET, SHAPED_PACKET};
 
 /// Bytes that are forwarded before other connections are served.
 const BYTES_PER_TURN: usize = 1 << 20;
 
-pub(super) struct Tcp {
+pub(super) struct TcpConnection {
     interface: Interface,
     sockets: SocketSet<'static>,
     handle: SocketHandle,
     longest_packet: usize,
     /// Socket towards the destination or mock.
-    pub(super) upstream: Upstream,
+    pub(super) upstream: UpstreamSocket,
     /// Allowed names: the TLS `ClientHello` must contain one of them before any byte is forwarded.
     names: Option<Vec<String>>,
     /// Whether the upstream has closed its direction.
     has_upstream_ended: bool,
     /// Whether the upstream was told that the sandbox has closed its direction.
     is_shut_down: bool,
-    retransmission: Patience,
+    retransmission: RetransmissionTimer,
     /// Time at which the connection has to be polled.
     pub(super) timer: Option<Instant>,
     /// Size of its buffers, in bytes.
@@ -47,7 +47,7 @@ pub(super) struct Tcp {
 
 /// Socket towards the destination or mock.
 #[derive(Debug)]
-pub(super) struct Upstream {
+pub(super) struct UpstreamSocket {
     pub(super) socket: OwnedFd,
     pub(super) token: u64,
     pub(super) can_read: bool,
@@ -58,7 +58,7 @@ pub(super) struct Upstream {
 
 /// State of a connection after it was served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum TcpTurnResult {
     /// Waits for an event.
     Wait,
     /// Has more to do, after other connections were served.
@@ -69,19 +69,19 @@ pub(super) enum Next {
     Over,
 }
 
-impl Tcp {
+impl TcpConnection {
     /// Creates a listening connection, which answers its first packet. `size` is the size of each of its two buffers.
     pub(super) fn new(
-        key: Key,
-        (air, meta): (&mut Air, &mut Meta),
-        upstream: Upstream,
+        key: FlowKey,
+        (air, meta): (&mut SimulatedLink, &mut FlowProgress),
+        upstream: UpstreamSocket,
         names: Option<Vec<String>>,
         size: usize,
-        clock: &Clock,
+        clock: &SmoltcpClock,
         now: Instant,
     ) -> Self {
         let longest_packet = if air.is_shaped() { SHAPED_PACKET } else { usize::from(LONGEST_PACKET) };
-        let mut port = Port { incoming: None, air, meta, key, now, longest_packet };
+        let mut port = ConnectionDevice { incoming: None, air, meta, key, now, longest_packet };
         let mut interface = Interface::new(Config::new(HardwareAddress::Ip), &mut port, clock.at(now));
         // The prefix length of 0 makes all addresses on-link, so that no routes are needed.
         interface.update_ip_addrs(|addresses| {
@@ -103,7 +103,7 @@ impl Tcp {
             names,
             has_upstream_ended: false,
             is_shut_down: false,
-            retransmission: Patience::new(now),
+            retransmission: RetransmissionTimer::new(now),
             timer: None,
             buffered: 2 * size,
         }
@@ -116,14 +116,14 @@ impl Tcp {
     /// Processes a packet of the sandbox.
     pub(super) fn take(
         &mut self,
-        key: Key,
-        (air, meta): (&mut Air, &mut Meta),
+        key: FlowKey,
+        (air, meta): (&mut SimulatedLink, &mut FlowProgress),
         packet: &[u8],
-        clock: &Clock,
+        clock: &SmoltcpClock,
         now: Instant,
     ) {
         let longest_packet = self.longest_packet;
-        let mut port = Port { incoming: Some(packet), air, meta, key, now, longest_packet };
+        let mut port = ConnectionDevice { incoming: Some(packet), air, meta, key, now, longest_packet };
         let at = clock.at(self.retransmission.clock(now));
         self.interface.poll_ingress_single(at, &mut port, &mut self.sockets);
     }
@@ -131,26 +131,26 @@ impl Tcp {
     /// Forwards the available bytes in both directions.
     pub(super) fn pump(
         &mut self,
-        key: Key,
-        (air, meta): (&mut Air, &mut Meta),
-        clock: &Clock,
+        key: FlowKey,
+        (air, meta): (&mut SimulatedLink, &mut FlowProgress),
+        clock: &SmoltcpClock,
         now: Instant,
-    ) -> Next {
+    ) -> TcpTurnResult {
         let mut left = BYTES_PER_TURN;
         let next = loop {
             let passed = self.forward_out(meta, &mut left) + self.forward_in(meta, &mut left);
             let emitted = self.emit(key, (air, meta), clock, now);
             if matches!(self.socket().state(), TcpState::Closed | TcpState::TimeWait) {
-                break Next::Over;
+                break TcpTurnResult::Over;
             }
             if !air.has_room(now) {
-                break Next::Full;
+                break TcpTurnResult::Full;
             }
             if left == 0 {
-                break Next::More;
+                break TcpTurnResult::More;
             }
             if passed == 0 && !emitted {
-                break Next::Wait;
+                break TcpTurnResult::Wait;
             }
         };
         self.timer = self.wait(key, (air, meta), clock, now);
@@ -161,9 +161,9 @@ impl Tcp {
     /// than the library's.
     fn wait(
         &mut self,
-        key: Key,
-        (air, meta): (&mut Air, &mut Meta),
-        clock: &Clock,
+        key: FlowKey,
+        (air, meta): (&mut SimulatedLink, &mut FlowProgress),
+        clock: &SmoltcpClock,
         now: Instant,
     ) -> Option<Instant> {
         let delay = self.delay(clock, now)?;
@@ -173,21 +173,21 @@ impl Tcp {
         let socket = self.sockets.get_mut::<Socket>(self.handle);
         let waiting = socket.send_queue();
         let acknowledged = meta.record.into.bytes.saturating_sub(waiting as u64);
-        self.retransmission.see(acknowledged, waiting > 0 && delay > Duration::ZERO, now);
-        let at = self.retransmission.ends_at(air.round_trip(now));
+        self.retransmission.update(acknowledged, waiting > 0 && delay > Duration::ZERO, now);
+        let at = self.retransmission.retransmits_at(air.round_trip(now));
         if waiting == 0 || now + delay <= at {
             return Some(now + delay);
         }
         if now < at || !air.has_room(now) {
             return Some(at.max(now));
         }
-        self.retransmission.put_forward(delay, now);
+        self.retransmission.advance_to_retransmission(delay, now);
         self.emit(key, (air, meta), clock, now);
         self.delay(clock, now)
-            .map(|delay| now + delay.min(self.retransmission.ends_at(air.round_trip(now)) - now))
+            .map(|delay| now + delay.min(self.retransmission.retransmits_at(air.round_trip(now)) - now))
     }
 
-    fn delay(&mut self, clock: &Clock, now: Instant) -> Option<Duration> {
+    fn delay(&mut self, clock: &SmoltcpClock, now: Instant) -> Option<Duration> {
         let delay = self.interface.poll_delay(clock.at(self.retransmission.clock(now)), &self.sockets)?;
         Some(Duration::from_micros(delay.total_micros()))
     }
@@ -195,18 +195,24 @@ impl Tcp {
     /// Resets the connection immediately.
     pub(super) fn abort(
         &mut self,
-        key: Key,
-        (air, meta): (&mut Air, &mut Meta),
-        clock: &Clock,
+        key: FlowKey,
+        (air, meta): (&mut SimulatedLink, &mut FlowProgress),
+        clock: &SmoltcpClock,
         now: Instant,
     ) {
         self.socket().abort();
         self.emit(key, (air, meta), clock, now);
     }
 
-    fn emit(&mut self, key: Key, (air, meta): (&mut Air, &mut Meta), clock: &Clock, now: Instant) -> bool {
+    fn emit(
+        &mut self,
+        key: FlowKey,
+        (air, meta): (&mut SimulatedLink, &mut FlowProgress),
+        clock: &SmoltcpClock,
+        now: Instant,
+    ) -> bool {
         let longest_packet = self.longest_packet;
-        let mut port = Port { incoming: None, air, meta, key, now, longest_packet };
+        let mut port = ConnectionDevice { incoming: None, air, meta, key, now, longest_packet };
         let mut emitted = false;
         let at = clock.at(self.retransmission.clock(now));
         while self.interface.poll_egress(at, &mut port, &mut self.sockets) == PollResult::SocketStateChanged {
@@ -216,7 +222,7 @@ impl Tcp {
     }
 
     /// Forwards bytes of the sandbox to the upstream.
-    fn forward_out(&mut self, meta: &mut Meta, left: &mut usize) -> usize {
+    fn forward_out(&mut self, meta: &mut FlowProgress, left: &mut usize) -> usize {
         if !self.may_forward(meta) {
             return 0;
         }
@@ -262,23 +268,27 @@ impl Tcp {
     }
 
     /// Whether bytes may be forwarded: if names are required, the TLS `ClientHello` has to contain one of them.
-    fn may_forward(&mut self, meta: &mut Meta) -> bool {
+    fn may_forward(&mut self, meta: &mut FlowProgress) -> bool {
         let Some(names) = &self.names else { return true };
         let socket = self.sockets.get_mut::<Socket>(self.handle);
         let capacity = socket.recv_capacity();
         let Ok(sent_bytes) = socket.peek(capacity) else { return true };
-        let problem = match spoken_name(sent_bytes) {
-            Spoken::NotYet if sent_bytes.len() < capacity => return false,
-            Spoken::Nothing => None,
-            Spoken::Name(name) if names.contains(&name) => None,
-            Spoken::Name(name) => Some(format!("the TLS server name {name} is not allowed for this address")),
-            Spoken::NoName | Spoken::NotYet => Some("the TLS handshake has no server name".to_owned()),
+        let problem = match read_server_name(sent_bytes) {
+            ServerNameResult::NotYet if sent_bytes.len() < capacity => return false,
+            ServerNameResult::Nothing => None,
+            ServerNameResult::Name(name) if names.contains(&name) => None,
+            ServerNameResult::Name(name) => {
+                Some(format!("the TLS server name {name} is not allowed for this address"))
+            }
+            ServerNameResult::NoName | ServerNameResult::NotYet => {
+                Some("the TLS handshake has no server name".to_owned())
+            }
         };
         match problem {
             None => self.names = None,
             Some(problem) => {
                 meta.explain(&problem);
-                meta.record.verdict = Verdict::Refused;
+                meta.record.verdict = FlowDisposition::Refused;
                 socket.abort();
             }
         }
@@ -286,7 +296,7 @@ impl Tcp {
     }
 
     /// Forwards bytes of the upstream to the sandbox.
-    fn forward_in(&mut self, meta: &mut Meta, left: &mut usize) -> usize {
+    fn forward_in(&mut self, meta: &mut FlowProgress, left: &mut usize) -> usize {
         let mut passed = 0;
         while self.upstream.can_read
             && !self.has_upstream_ended
@@ -317,7 +327,7 @@ impl Tcp {
         passed
     }
 
-    fn handle_upstream_end(&mut self, meta: &mut Meta) {
+    fn handle_upstream_end(&mut self, meta: &mut FlowProgress) {
         self.has_upstream_ended = true;
         let is_reset = self.upstream.reset.as_ref().is_some_and(|reset| reset.load(Ordering::Acquire));
         if is_reset {
@@ -328,14 +338,14 @@ impl Tcp {
         }
     }
 
-    fn fail(&mut self, meta: &mut Meta, error: Errno) {
+    fn fail(&mut self, meta: &mut FlowProgress, error: Errno) {
         self.has_upstream_ended = true;
         meta.explain(&format!("the connection to the destination failed: {error}"));
         self.socket().abort();
     }
 }
 
-impl fmt::Debug for Tcp {
+impl fmt::Debug for TcpConnection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Tcp").field("upstream", &self.upstream).finish_non_exhaustive()
     }

@@ -12,7 +12,7 @@ const TCP_CHECKSUM: u16 = 16;
 
 /// Checksum state of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Checksum {
+pub(super) enum ChecksumState {
     /// Not calculated: a TCP segment that never leaves this machine.
     Segment,
     /// Calculated by the creator of the packet.
@@ -20,11 +20,11 @@ pub(super) enum Checksum {
 }
 
 #[derive(Debug)]
-pub(super) struct Tun {
+pub(super) struct TunDevice {
     device: OwnedFd,
 }
 
-impl Tun {
+impl TunDevice {
     pub(super) fn new(device: OwnedFd) -> Self {
         Self { device }
     }
@@ -40,10 +40,10 @@ impl Tun {
 
     /// Writes a packet whose first [`HEADER`] bytes are reserved for the header. A packet that the kernel does not accept is
     /// lost, as on any link.
-    pub(super) fn write(&self, buffer: &mut [u8], checksum: Checksum) {
+    pub(super) fn write(&self, buffer: &mut [u8], checksum: ChecksumState) {
         let (header, packet) = buffer.split_at_mut(HEADER);
         header.fill(0);
-        if checksum == Checksum::Segment {
+        if checksum == ChecksumState::Segment {
             let start: u16 = match packet.first().map(|byte| byte >> 4) {
                 Some(4) => packet.first().map_or(20, |byte| u16::from(byte & 0xf) * 4),
                 _ => 40,
@@ -59,7 +59,7 @@ impl Tun {
     }
 }
 
-impl AsFd for Tun {
+impl AsFd for TunDevice {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }

@@ -8,20 +8,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use menace_model::network::{Flow, NetworkSpec};
+use menace_model::network::{FlowRecord, NetworkSpec};
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::time::Timespec;
 
-use super::air::{Air, note_arrival};
-use super::clock::Clock;
-use super::entry::{Entry, Key, State};
-use super::inbox::Inbox;
-use super::tcp::Next;
-use super::tun::{HEADER, Tun};
-use crate::mock::{Authority, Server};
-use crate::names::Names;
-use crate::packet::Packet;
-use crate::resolve::Resolver;
+use super::clock::SmoltcpClock;
+use super::flow_entry::{FlowEntry, FlowKey, FlowState};
+use super::inbox::NetstackInbox;
+use super::link::{SimulatedLink, record_first_byte};
+use super::tcp::TcpTurnResult;
+use super::tun::{HEADER, TunDevice};
+use crate::dns_names::DnsNameTable;
+use crate::mock::{MockCertificateAuthority, MockServer};
+use crate::packet::IpPacket;
+use crate::resolver::DnsResolver;
 
 /// Packets that are read before other events are handled.
 const PACKETS_PER_TURN: usize = 64;
@@ -32,27 +32,27 @@ const TUN: u64 = 0;
 const INBOX: u64 = 1;
 const FIRST_SOCKET: u64 = 2;
 
-pub(super) struct Worker {
+pub(super) struct NetstackWorker {
     pub(super) spec: NetworkSpec,
-    pub(super) air: Air,
-    pub(super) clock: Clock,
-    pub(super) names: Names,
-    pub(super) resolver: Resolver,
-    pub(super) server: Option<Server>,
-    pub(super) authority: Option<Arc<Authority>>,
-    pub(super) inbox: Arc<Inbox>,
-    pub(super) flows: HashMap<Key, Entry>,
-    pub(super) keys: HashMap<u64, Key>,
+    pub(super) air: SimulatedLink,
+    pub(super) clock: SmoltcpClock,
+    pub(super) names: DnsNameTable,
+    pub(super) resolver: DnsResolver,
+    pub(super) server: Option<MockServer>,
+    pub(super) authority: Option<Arc<MockCertificateAuthority>>,
+    pub(super) inbox: Arc<NetstackInbox>,
+    pub(super) flows: HashMap<FlowKey, FlowEntry>,
+    pub(super) keys: HashMap<u64, FlowKey>,
     poller: OwnedFd,
     next_token: u64,
     /// Number of flows to each destination.
     pub(super) occurrences: HashMap<String, u64>,
     /// Connections to serve.
-    pub(super) touched: HashSet<Key>,
+    pub(super) touched: HashSet<FlowKey>,
     /// Connections that wait for room on the link to the sandbox.
-    pub(super) waiting: HashSet<Key>,
+    pub(super) waiting: HashSet<FlowKey>,
     pub(super) timers: BinaryHeap<Reverse<(Instant, u64)>>,
-    pub(super) past: Vec<Flow>,
+    pub(super) past: Vec<FlowRecord>,
     pub(super) left_out: u64,
     pub(super) buffered: usize,
     /// Buffer for a datagram.
@@ -61,24 +61,24 @@ pub(super) struct Worker {
     pub(super) is_over: bool,
 }
 
-impl Worker {
+impl NetstackWorker {
     pub(super) fn new(
         interface: OwnedFd,
         spec: NetworkSpec,
-        authority: Option<Arc<Authority>>,
-        inbox: Arc<Inbox>,
+        authority: Option<Arc<MockCertificateAuthority>>,
+        inbox: Arc<NetstackInbox>,
     ) -> io::Result<Self> {
         let now = Instant::now();
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let air = Air::new(Tun::new(interface), &spec, now);
+        let air = SimulatedLink::new(TunDevice::new(interface), &spec, now);
         epoll::add(&poller, &air.tun, EventData::new_u64(TUN), EventFlags::IN)?;
         epoll::add(&poller, inbox.as_fd(), EventData::new_u64(INBOX), EventFlags::IN)?;
         Ok(Self {
-            resolver: Resolver::new(spec.resolver),
+            resolver: DnsResolver::new(spec.resolver),
             spec,
             air,
-            clock: Clock { origin: now },
-            names: Names::default(),
+            clock: SmoltcpClock { origin: now },
+            names: DnsNameTable::default(),
             server: None,
             authority,
             inbox,
@@ -140,7 +140,7 @@ impl Worker {
     fn handle_event(&mut self, event: Event, buffer: &mut [u8]) {
         match event.data.u64() {
             TUN => self.read_packets(buffer),
-            INBOX => self.obey(),
+            INBOX => self.run_commands(),
             token => self.socket_is_ready(token, event.flags),
         }
     }
@@ -150,7 +150,7 @@ impl Worker {
             match self.air.tun.read(buffer) {
                 Ok(Some(length)) => {
                     if let Some(packet) = buffer.get(HEADER..length) {
-                        self.depart(packet, Instant::now());
+                        self.handle_packet(packet, Instant::now());
                     }
                 }
                 Ok(None) => return,
@@ -168,20 +168,20 @@ impl Worker {
         let now = Instant::now();
         let Some(entry) = self.flows.get_mut(&key) else { return };
         match &mut entry.state {
-            State::Connecting(_) => self.connected(key, now),
-            State::Tcp(tcp) => {
+            FlowState::Connecting(_) => self.connected(key, now),
+            FlowState::Tcp(tcp) => {
                 let ended = flags.intersects(EventFlags::HUP | EventFlags::ERR);
                 tcp.upstream.can_read |= ended || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
                 tcp.upstream.can_write |= ended || flags.contains(EventFlags::OUT);
                 self.touched.insert(key);
             }
-            State::Udp { .. } => self.read_datagrams(key, now),
-            State::New | State::Answered => {}
+            FlowState::Udp { .. } => self.read_datagrams(key, now),
+            FlowState::New | FlowState::Answered => {}
         }
     }
 
     /// Registers the socket of a flow with epoll.
-    pub(super) fn watch(&mut self, socket: &OwnedFd, key: Key, flags: EventFlags) -> io::Result<u64> {
+    pub(super) fn watch(&mut self, socket: &OwnedFd, key: FlowKey, flags: EventFlags) -> io::Result<u64> {
         let token = self.next_token;
         self.next_token += 1;
         epoll::add(&self.poller, socket, EventData::new_u64(token), flags)?;
@@ -191,14 +191,14 @@ impl Worker {
 
     fn handle_timers(&mut self) {
         let now = Instant::now();
-        while let Some((bytes, key)) = self.air.departed(now) {
-            if let Some(packet) = Packet::read(&bytes) {
-                self.arrived(&packet, key, now);
+        while let Some((bytes, key)) = self.air.next_from_sandbox(now) {
+            if let Some(packet) = IpPacket::read(&bytes) {
+                self.handle_arrived(&packet, key, now);
             }
         }
         while let Some(arriving) = self.air.deliver(now) {
             if let Some(entry) = self.flows.get_mut(&arriving.key) {
-                note_arrival(&mut entry.meta, arriving.has_payload);
+                record_first_byte(&mut entry.meta, arriving.has_payload);
             }
         }
         while self.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) {
@@ -212,23 +212,25 @@ impl Worker {
             self.touched.extend(self.waiting.drain());
         }
         if now >= self.swept + CLEAN_UP_INTERVAL {
-            self.sweep(now);
+            self.clean_up(now);
         }
     }
 
     fn pump(&mut self) {
-        let touched: Vec<Key> = self.touched.drain().collect();
+        let touched: Vec<FlowKey> = self.touched.drain().collect();
         for key in touched {
             let now = Instant::now();
-            let Some(Entry { meta, state: State::Tcp(tcp) }) = self.flows.get_mut(&key) else { continue };
+            let Some(FlowEntry { meta, state: FlowState::Tcp(tcp) }) = self.flows.get_mut(&key) else {
+                continue;
+            };
             let before = tcp.timer;
             match tcp.pump(key, (&mut self.air, meta), &self.clock, now) {
-                Next::Wait => {}
-                Next::More => drop(self.touched.insert(key)),
-                Next::Full => drop(self.waiting.insert(key)),
-                Next::Over => {
+                TcpTurnResult::Wait => {}
+                TcpTurnResult::More => drop(self.touched.insert(key)),
+                TcpTurnResult::Full => drop(self.waiting.insert(key)),
+                TcpTurnResult::Over => {
                     // The mock sent the records of its requests before it closed the connection.
-                    self.obey();
+                    self.run_commands();
                     self.close(key, now);
                     continue;
                 }

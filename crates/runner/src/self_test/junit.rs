@@ -6,7 +6,7 @@ use thiserror::Error;
 /// How a test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TestKind {
+pub enum TestOutcome {
     /// Passed.
     Passed,
     /// An assertion did not hold, or an exception was raised.
@@ -26,7 +26,7 @@ pub struct TestCase {
     #[serde(default)]
     pub place: String,
     /// How the test ended.
-    pub kind: TestKind,
+    pub kind: TestOutcome,
     /// First line of the failure message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
@@ -50,12 +50,12 @@ pub struct TestCounts {
 impl TestCounts {
     /// Counts tests.
     pub fn of(cases: &[TestCase]) -> Self {
-        let count = |kind: TestKind| cases.iter().filter(|case| case.kind == kind).count();
+        let count = |kind: TestOutcome| cases.iter().filter(|case| case.kind == kind).count();
         Self {
-            passed: count(TestKind::Passed),
-            failed: count(TestKind::Failed),
-            errors: count(TestKind::Error),
-            skipped: count(TestKind::Skipped),
+            passed: count(TestOutcome::Passed),
+            failed: count(TestOutcome::Failed),
+            errors: count(TestOutcome::Error),
+            skipped: count(TestOutcome::Skipped),
         }
     }
 }
@@ -73,12 +73,13 @@ pub fn read_junit(text: &str) -> Result<Vec<TestCase>, JunitError> {
 }
 
 fn case(node: roxmltree::Node<'_, '_>) -> TestCase {
-    let kinds = [("failure", TestKind::Failed), ("error", TestKind::Error), ("skipped", TestKind::Skipped)];
+    let kinds =
+        [("failure", TestOutcome::Failed), ("error", TestOutcome::Error), ("skipped", TestOutcome::Skipped)];
     let ended = kinds.iter().find_map(|(tag, kind)| {
         let child = node.children().find(|child| child.has_tag_name(*tag))?;
         Some((*kind, child.attribute("message").unwrap_or_default()))
     });
-    let (kind, message) = ended.unwrap_or((TestKind::Passed, ""));
+    let (kind, message) = ended.unwrap_or((TestOutcome::Passed, ""));
     let class = node.attribute("classname").and_then(|class| class.rsplit('.').next()).unwrap_or_default();
     let name = node.attribute("name").unwrap_or_default();
     // For a test function, the class name is the name of its file.

@@ -3,5 +3,5 @@
 mod junit;
 mod suite;
 
-pub use junit::{JunitError, TestCase, TestCounts, TestKind, read_junit};
-pub use suite::{SuiteOptions, SuiteOutcome, run_test_files};
+pub use junit::{JunitError, TestCase, TestCounts, TestOutcome, read_junit};
+pub use suite::{TestFileOptions, TestFileOutcome, run_test_files};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::sandbox::{
-    Access, ExecOutcome, ExecRequest, Limits, Mount, SandboxSpec, WORKSPACE, Workspace,
+    ExecOutcome, ExecRequest, HostMount, MountAccess, SandboxLimits, SandboxSpec, WORKSPACE, WorkspaceContent,
 };
 use menace_sandbox::{Backend, SandboxError};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::junit::{TestCase, read_junit};
 
 /// Options of the execution of test files.
 #[derive(Debug, Clone)]
-pub struct SuiteOptions {
+pub struct TestFileOptions {
     /// The repository.
     pub repository: PathBuf,
     /// Interpreter, as a path of the host.
@@ -27,7 +27,7 @@ pub struct SuiteOptions {
 /// Outcome of a test file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SuiteOutcome {
+pub enum TestFileOutcome {
     /// pytest ran these tests.
     Ran {
         /// Tests in order.
@@ -58,14 +58,14 @@ const LONGEST_REPORT: u64 = 8 << 20;
 /// that did not finish is the last.
 pub async fn run_test_files(
     backend: &dyn Backend,
-    options: &SuiteOptions,
+    options: &TestFileOptions,
     files: &[String],
     times: usize,
-) -> Result<Vec<SuiteOutcome>, SandboxError> {
+) -> Result<Vec<TestFileOutcome>, SandboxError> {
     let spec = SandboxSpec {
-        workspace: Workspace::CopyOnWrite(options.repository.clone()),
+        workspace: WorkspaceContent::CopyOnWrite(options.repository.clone()),
         mounts: installation(options).into_iter().collect(),
-        limits: Limits { output: LONGEST_REPORT * times as u64, ..Limits::default() },
+        limits: SandboxLimits { output: LONGEST_REPORT * times as u64, ..SandboxLimits::default() },
         ..SandboxSpec::default()
     };
     let mut command = vec![interpreter_path(options), "-c".to_owned(), DRIVER.to_owned(), times.to_string()];
@@ -77,36 +77,36 @@ pub async fn run_test_files(
     // the sandbox.
     let outcome = backend.run(spec, request).await?;
     let reports: Vec<&str> = outcome.stdout.split('\0').take(times).collect();
-    let mut seen: Vec<SuiteOutcome> =
+    let mut seen: Vec<TestFileOutcome> =
         reports.into_iter().map(|report| outcome_of_report(report, &outcome, options)).collect();
     // A repetition without a report did not finish, for the same reason as the first one without.
-    let is_over = |outcome: &SuiteOutcome| !matches!(outcome, SuiteOutcome::Ran { .. });
+    let is_over = |outcome: &TestFileOutcome| !matches!(outcome, TestFileOutcome::Ran { .. });
     let last = seen.iter().position(is_over).map_or(seen.len(), |index| index + 1);
     seen.truncate(last);
     Ok(seen)
 }
 
-fn outcome_of_report(report: &str, outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteOutcome {
+fn outcome_of_report(report: &str, outcome: &ExecOutcome, options: &TestFileOptions) -> TestFileOutcome {
     if outcome.timed_out {
         let seconds = options.timeout.as_secs_f64();
-        return SuiteOutcome::Broken { reason: format!("timed out after {seconds} s") };
+        return TestFileOutcome::Broken { reason: format!("timed out after {seconds} s") };
     }
     if outcome.oom {
-        return SuiteOutcome::Broken { reason: "memory limit exceeded".into() };
+        return TestFileOutcome::Broken { reason: "memory limit exceeded".into() };
     }
     if outcome.exit_code == Some(NO_PYTEST) {
-        return SuiteOutcome::Unavailable { reason: format!("{} has no pytest", options.python) };
+        return TestFileOutcome::Unavailable { reason: format!("{} has no pytest", options.python) };
     }
     match read_junit(report) {
-        Ok(cases) if !cases.is_empty() => SuiteOutcome::Ran { cases },
-        Ok(_) => SuiteOutcome::Broken { reason: "no tests found".into() },
+        Ok(cases) if !cases.is_empty() => TestFileOutcome::Ran { cases },
+        Ok(_) => TestFileOutcome::Broken { reason: "no tests found".into() },
         Err(error) => {
             let last = outcome.stderr.lines().rev().find(|line| !line.trim().is_empty());
             let ended = match (outcome.signal, outcome.exit_code) {
                 (Some(signal), _) => format!("pytest was killed by signal {signal}"),
                 (None, code) => format!("pytest exited with code {}", code.unwrap_or(-1)),
             };
-            SuiteOutcome::Broken {
+            TestFileOutcome::Broken {
                 reason: last.map_or_else(|| format!("{ended}; {error}"), |last| format!("{ended}: {last}")),
             }
         }
@@ -114,7 +114,7 @@ fn outcome_of_report(report: &str, outcome: &ExecOutcome, options: &SuiteOptions
 }
 
 /// Path of the interpreter inside the sandbox.
-fn interpreter_path(options: &SuiteOptions) -> String {
+fn interpreter_path(options: &TestFileOptions) -> String {
     let repository = std::path::absolute(&options.repository).unwrap_or_else(|_| options.repository.clone());
     match Path::new(&options.python).strip_prefix(repository) {
         Ok(path) => format!("{WORKSPACE}/{}", path.display()),
@@ -123,14 +123,14 @@ fn interpreter_path(options: &SuiteOptions) -> String {
 }
 
 /// Mount of the installation prefix of an interpreter that belongs neither to the system nor to the repository.
-fn installation(options: &SuiteOptions) -> Option<Mount> {
+fn installation(options: &TestFileOptions) -> Option<HostMount> {
     let python = Path::new(&options.python);
     let is_foreign =
         python.is_absolute() && !python.starts_with("/usr") && !python.starts_with(&options.repository);
     let prefix = python.parent()?.parent()?;
-    is_foreign.then(|| Mount {
+    is_foreign.then(|| HostMount {
         source: prefix.to_owned(),
         target: prefix.to_owned(),
-        access: Access::ReadOnly,
+        access: MountAccess::ReadOnly,
     })
 }

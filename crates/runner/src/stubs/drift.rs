@@ -1,23 +1,23 @@
 //! Drifted records: fields renamed, dropped, added, or with another type.
 
-use menace_model::calls::{Recipe, Shape};
+use menace_model::calls::{Recipe, ValueShape};
 
 use super::Stub;
-use crate::chance::Chance;
+use crate::random_stream::RandomStream;
 
 /// Changes this share of the fields of each record among the arguments, and at least one. `None` when there is no record.
 pub(super) fn drift(
     mut stub: Stub,
-    shapes: &[Shape],
+    shapes: &[ValueShape],
     share: f64,
     draw: usize,
-    random: &mut Chance,
+    random: &mut RandomStream,
 ) -> Option<Stub> {
     let mut changed = 0;
     let arguments = stub.arguments.iter_mut().chain(stub.keywords.iter_mut().map(|(_, value)| value));
     for (index, argument) in arguments.enumerate() {
         changed += match (&mut *argument, shapes.get(index)) {
-            (Recipe::New { arguments, keywords, .. }, Some(Shape::Object { record: true, .. })) => {
+            (Recipe::New { arguments, keywords, .. }, Some(ValueShape::Object { record: true, .. })) => {
                 drift_object(arguments, keywords, draw)
             }
             _ => drift_value(argument, share, draw, random),
@@ -37,7 +37,7 @@ fn drift_object(arguments: &mut [Recipe], keywords: &mut [(String, Recipe)], dra
     1
 }
 
-fn drift_value(value: &mut Recipe, share: f64, draw: usize, random: &mut Chance) -> u32 {
+fn drift_value(value: &mut Recipe, share: f64, draw: usize, random: &mut RandomStream) -> u32 {
     match value {
         Recipe::Dict(_, pairs) if pairs.iter().any(|(key, _)| matches!(key, Recipe::Text(_))) => {
             #[expect(
@@ -56,7 +56,7 @@ fn drift_value(value: &mut Recipe, share: f64, draw: usize, random: &mut Chance)
     }
 }
 
-fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, random: &mut Chance) {
+fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, random: &mut RandomStream) {
     // Each field of a small record is dropped, renamed and retyped in turn; of a large one, random fields are.
     let index = if pairs.len() <= 4 { draw / 4 % pairs.len().max(1) } else { random.below(pairs.len()) };
     match (draw % 4, pairs.get_mut(index)) {
@@ -86,7 +86,7 @@ mod tests {
     fn a_field_of_a_record_changes() {
         let record = Recipe::record([("price".to_owned(), Recipe::Int(3))]);
         let stub = Stub { arguments: vec![record.clone()], ..Stub::default() };
-        let mut random = Chance::new(1, &[]);
+        let mut random = RandomStream::new(1, &[]);
         let drifted: Vec<Recipe> = (0..4)
             .map(|draw| drift(stub.clone(), &[], 0.05, draw, &mut random).unwrap().arguments[0].clone())
             .collect();
@@ -99,13 +99,14 @@ mod tests {
     fn more_fields_change_when_more_are_asked_for() {
         let fields = ('a'..='z').map(|name| (name.to_string(), Recipe::Int(3)));
         let stub = Stub { arguments: vec![Recipe::record(fields)], ..Stub::default() };
-        let changed = |share| drift(stub.clone(), &[], share, 0, &mut Chance::new(1, &[])).unwrap().drifted;
+        let changed =
+            |share| drift(stub.clone(), &[], share, 0, &mut RandomStream::new(1, &[])).unwrap().drifted;
         assert_eq!((changed(0.05), changed(0.2)), (1, 5));
     }
 
     #[test]
     fn without_a_record_nothing_drifts() {
         let stub = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
-        assert_eq!(drift(stub, &[], 0.05, 0, &mut Chance::new(1, &[])), None);
+        assert_eq!(drift(stub, &[], 0.05, 0, &mut RandomStream::new(1, &[])), None);
     }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use menace_model::calls::{Described, ParameterShape, Recipe};
+use menace_model::calls::{ParameterShape, Recipe, SectionDescription};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Stub, made_before};
-use crate::owners::Owners;
-use crate::target::Target;
+use super::{Stub, constructed_object};
+use crate::callable_section::CallableSection;
+use crate::object_recipes::ObjectRecipes;
 
 /// Arguments by name, for one section or for all sections that take them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,11 +33,11 @@ impl GivenStub {
     }
 
     /// Whether a section can be called with the arguments: all required ones are present and none is unknown.
-    pub fn is_for(&self, target: &Target) -> bool {
+    pub fn is_for(&self, target: &CallableSection) -> bool {
         if self.section.as_ref().is_some_and(|section| *section != target.name()) {
             return false;
         }
-        let Some(Described::Callable { parameters, .. }) = &target.described else { return false };
+        let Some(SectionDescription::Callable { parameters, .. }) = &target.described else { return false };
         let knows = |name: &String| parameters.iter().any(|parameter| parameter.name == *name);
         let needed =
             |parameter: &ParameterShape| !parameter.required || self.arguments.contains_key(&parameter.name);
@@ -48,13 +48,18 @@ impl GivenStub {
     }
 
     /// Converts to the arguments of a call.
-    pub(crate) fn stub(&self, described: &Described, owners: &Owners, draw: usize) -> Result<Stub, String> {
-        let Described::Callable { parameters, owner, .. } = described else {
+    pub(crate) fn stub(
+        &self,
+        described: &SectionDescription,
+        owners: &ObjectRecipes,
+        draw: usize,
+    ) -> Result<Stub, String> {
+        let SectionDescription::Callable { parameters, owner, .. } = described else {
             return Err("not callable".into());
         };
         let owner = match owner {
             Some(shape) => Some(
-                made_before(shape, owners, draw)
+                constructed_object(shape, owners, draw)
                     .ok_or("failed to construct the object that owns the method")?,
             ),
             None => None,

@@ -1,53 +1,59 @@
 //! Hostile values of the declared type, as an attacker, a broken client or a corrupt file would send them.
 
-use menace_model::calls::{Many, Recipe, Shape, Written};
+use menace_model::calls::{CollectionKind, Recipe, TextValueKind, ValueShape};
 
-use crate::chance::Chance;
+use crate::random_stream::RandomStream;
 
 /// Length of huge values: large enough to hurt quadratic algorithms, small enough to be sent.
 const HUGE: u64 = 100_000;
 
 /// A hostile value of a shape; `None` if the shape has none.
-pub(super) fn hostile(shape: &Shape, draw: usize, random: &mut Chance) -> Option<Recipe> {
+pub(super) fn hostile(shape: &ValueShape, draw: usize, random: &mut RandomStream) -> Option<Recipe> {
     let values = match shape {
-        Shape::Str | Shape::Any => texts(),
-        Shape::Int => numbers(),
-        Shape::Float => floats(),
-        Shape::Bytes => vec![
+        ValueShape::Str | ValueShape::Any => texts(),
+        ValueShape::Int => numbers(),
+        ValueShape::Float => floats(),
+        ValueShape::Bytes => vec![
             Recipe::Bytes(vec![]),
             Recipe::Bytes(vec![0xff, 0xfe, 0]),
             Recipe::Bytes(vec![0x80]),
             Recipe::Repeated(Box::new(Recipe::Bytes(vec![0])), HUGE),
         ],
-        Shape::Path => paths().into_iter().map(|path| Recipe::Written(Written::Path, path.into())).collect(),
-        Shape::Decimal => ["NaN", "Infinity", "-Infinity", "1E+1000", "-0", "0.000000000000000000000001"]
-            .map(|text| Recipe::Written(Written::Decimal, text.into()))
-            .to_vec(),
-        Shape::DateTime => ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999", "2024-02-29T00:00:00-23:59"]
-            .map(|text| Recipe::Written(Written::DateTime, text.into()))
-            .to_vec(),
-        Shape::Date => {
-            ["0001-01-01", "9999-12-31"].map(|text| Recipe::Written(Written::Date, text.into())).to_vec()
+        ValueShape::Path => {
+            paths().into_iter().map(|path| Recipe::Written(TextValueKind::Path, path.into())).collect()
         }
-        Shape::TimeDelta => {
+        ValueShape::Decimal => {
+            ["NaN", "Infinity", "-Infinity", "1E+1000", "-0", "0.000000000000000000000001"]
+                .map(|text| Recipe::Written(TextValueKind::Decimal, text.into()))
+                .to_vec()
+        }
+        ValueShape::DateTime => {
+            ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999", "2024-02-29T00:00:00-23:59"]
+                .map(|text| Recipe::Written(TextValueKind::DateTime, text.into()))
+                .to_vec()
+        }
+        ValueShape::Date => ["0001-01-01", "9999-12-31"]
+            .map(|text| Recipe::Written(TextValueKind::Date, text.into()))
+            .to_vec(),
+        ValueShape::TimeDelta => {
             vec![Recipe::Seconds(-1.0), Recipe::Seconds(86_399_999_999_999.0), Recipe::Seconds(0.0)]
         }
-        Shape::TextFile => texts()
+        ValueShape::TextFile => texts()
             .into_iter()
-            .filter_map(|text| plain(text).map(|text| Recipe::Written(Written::TextFile, text)))
+            .filter_map(|text| plain(text).map(|text| Recipe::Written(TextValueKind::TextFile, text)))
             .collect(),
-        Shape::BinaryFile => {
-            ["", "fffe00", "80"].map(|text| Recipe::Written(Written::BinaryFile, text.into())).to_vec()
+        ValueShape::BinaryFile => {
+            ["", "fffe00", "80"].map(|text| Recipe::Written(TextValueKind::BinaryFile, text.into())).to_vec()
         }
-        Shape::List { of } => many(Many::List, of, draw, random),
-        Shape::Set { of } => many(Many::Set, of, draw, random),
-        Shape::FrozenSet { of } => many(Many::FrozenSet, of, draw, random),
-        Shape::Deque { of } => many(Many::Deque, of, draw, random),
-        Shape::Iterator { of } => many(Many::Iterator, of, draw, random),
-        Shape::Tuple { of: Some(of), .. } => many(Many::Tuple, of, draw, random),
-        Shape::Dict { key, value, .. } => dictionaries(key, value, draw, random),
-        Shape::Union { of } => {
-            let typed: Vec<&Shape> = of.iter().filter(|shape| **shape != Shape::None).collect();
+        ValueShape::List { of } => many(CollectionKind::List, of, draw, random),
+        ValueShape::Set { of } => many(CollectionKind::Set, of, draw, random),
+        ValueShape::FrozenSet { of } => many(CollectionKind::FrozenSet, of, draw, random),
+        ValueShape::Deque { of } => many(CollectionKind::Deque, of, draw, random),
+        ValueShape::Iterator { of } => many(CollectionKind::Iterator, of, draw, random),
+        ValueShape::Tuple { of: Some(of), .. } => many(CollectionKind::Tuple, of, draw, random),
+        ValueShape::Dict { key, value, .. } => dictionaries(key, value, draw, random),
+        ValueShape::Union { of } => {
+            let typed: Vec<&ValueShape> = of.iter().filter(|shape| **shape != ValueShape::None).collect();
             return typed.get(draw % typed.len().max(1)).and_then(|shape| hostile(shape, draw / 2, random));
         }
         _ => return None,
@@ -57,9 +63,14 @@ pub(super) fn hostile(shape: &Shape, draw: usize, random: &mut Chance) -> Option
 }
 
 /// Replaces an ordinary value, or one field of a record, by a hostile value.
-pub(super) fn tainted(value: &Recipe, shape: &Shape, draw: usize, random: &mut Chance) -> Option<Recipe> {
+pub(super) fn tainted(
+    value: &Recipe,
+    shape: &ValueShape,
+    draw: usize,
+    random: &mut RandomStream,
+) -> Option<Recipe> {
     match (value, shape) {
-        (Recipe::Dict(class, pairs), Shape::TypedDict { fields }) => {
+        (Recipe::Dict(class, pairs), ValueShape::TypedDict { fields }) => {
             let index = draw % fields.len().max(1);
             let field = fields.get(index)?;
             let hostile = hostile(&field.shape, draw / fields.len(), random)?;
@@ -68,7 +79,7 @@ pub(super) fn tainted(value: &Recipe, shape: &Shape, draw: usize, random: &mut C
             place.1 = hostile;
             Some(Recipe::Dict(class.clone(), pairs))
         }
-        (Recipe::New { class, arguments, keywords }, Shape::Object { parameters, record: true, .. }) => {
+        (Recipe::New { class, arguments, keywords }, ValueShape::Object { parameters, record: true, .. }) => {
             let (mut arguments, mut keywords) = (arguments.clone(), keywords.clone());
             let count = arguments.len() + keywords.len();
             let index = draw % count.max(1);
@@ -153,23 +164,25 @@ fn paths() -> Vec<&'static str> {
     ]
 }
 
-fn many(kind: Many, of: &Shape, draw: usize, random: &mut Chance) -> Vec<Recipe> {
+fn many(kind: CollectionKind, of: &ValueShape, draw: usize, random: &mut RandomStream) -> Vec<Recipe> {
     let mut all = vec![Recipe::Many(kind, Vec::new())];
     if let Some(first) = hostile(of, draw, random) {
         let second = hostile(of, draw + 1, random).unwrap_or_else(|| first.clone());
         all.push(Recipe::Many(kind, vec![first.clone(), second]));
         all.push(Recipe::Many(kind, vec![first.clone()]));
-        if kind == Many::List && matches!(of, Shape::Int | Shape::Str | Shape::Float | Shape::Any) {
+        if kind == CollectionKind::List
+            && matches!(of, ValueShape::Int | ValueShape::Str | ValueShape::Float | ValueShape::Any)
+        {
             all.push(Recipe::Repeated(Box::new(Recipe::list([first])), 10_000));
         }
     }
-    if kind == Many::List && *of == Shape::Any {
+    if kind == CollectionKind::List && *of == ValueShape::Any {
         all.push(Recipe::Nested(Box::new(Recipe::list([])), 500));
     }
     all
 }
 
-fn dictionaries(key: &Shape, value: &Shape, draw: usize, random: &mut Chance) -> Vec<Recipe> {
+fn dictionaries(key: &ValueShape, value: &ValueShape, draw: usize, random: &mut RandomStream) -> Vec<Recipe> {
     let mut all = vec![Recipe::Dict(None, Vec::new())];
     let hostile_key = hostile(key, draw, random).filter(super::typical::is_hashable);
     if let (Some(key), Some(value)) = (hostile_key, hostile(value, draw, random)) {
@@ -184,17 +197,17 @@ mod tests {
 
     #[test]
     fn hostile_values_are_of_the_declared_type() {
-        let mut random = Chance::new(1, &[]);
+        let mut random = RandomStream::new(1, &[]);
         for draw in 0..60 {
-            let text = hostile(&Shape::Str, draw, &mut random).unwrap();
+            let text = hostile(&ValueShape::Str, draw, &mut random).unwrap();
             let is_text = match &text {
                 Recipe::Repeated(inner, _) => matches!(**inner, Recipe::Text(_)),
                 text => matches!(text, Recipe::Text(_) | Recipe::Escaped(_)),
             };
             assert!(is_text, "{text:?}");
-            assert!(matches!(hostile(&Shape::Int, draw, &mut random), Some(Recipe::Int(_))));
-            assert!(matches!(hostile(&Shape::Float, draw, &mut random), Some(Recipe::Float(_))));
+            assert!(matches!(hostile(&ValueShape::Int, draw, &mut random), Some(Recipe::Int(_))));
+            assert!(matches!(hostile(&ValueShape::Float, draw, &mut random), Some(Recipe::Float(_))));
         }
-        assert_eq!(hostile(&Shape::Bool, 0, &mut random), None);
+        assert_eq!(hostile(&ValueShape::Bool, 0, &mut random), None);
     }
 }

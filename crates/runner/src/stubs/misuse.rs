@@ -1,11 +1,11 @@
 //! Wrong calls: too few or too many arguments, values of another type, missing fields.
 
-use menace_model::calls::{Recipe, Shape};
+use menace_model::calls::{Recipe, ValueShape};
 
 use super::Stub;
 
 /// Makes a correct call wrong. `None` when there is no way to do so.
-pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<Stub> {
+pub(super) fn misuse(mut stub: Stub, shapes: &[ValueShape], draw: usize) -> Option<Stub> {
     let count = stub.arguments.len() + stub.keywords.len();
     match draw {
         0 if count > 0 => {
@@ -18,7 +18,7 @@ pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<St
         // Each parameter in turn gets a wrong value, and each wrong value in turn.
         _ if count > 0 => {
             let index = (draw - 3) % count;
-            let shape = shapes.get(index).unwrap_or(&Shape::Any);
+            let shape = shapes.get(index).unwrap_or(&ValueShape::Any);
             let wrong = wrong_for(shape, (draw - 3) / count)?;
             let positional = stub.arguments.len();
             match stub.arguments.get_mut(index) {
@@ -33,7 +33,7 @@ pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<St
 }
 
 /// A value that does not fit a shape. The first ones look most like values that fit.
-fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
+fn wrong_for(shape: &ValueShape, draw: usize) -> Option<Recipe> {
     let mut candidates = vec![
         Recipe::None,
         Recipe::text("not what is expected"),
@@ -42,7 +42,7 @@ fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
         Recipe::record([("unexpected".to_owned(), Recipe::None)]),
         Recipe::Float(0.5),
     ];
-    if matches!(shape, Shape::Int | Shape::Bool) {
+    if matches!(shape, ValueShape::Int | ValueShape::Bool) {
         candidates.rotate_right(1);
     }
     let wrong: Vec<Recipe> = candidates.into_iter().filter(|value| !takes(shape, value)).collect();
@@ -50,16 +50,18 @@ fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
 }
 
 /// Whether a value of this kind fits the shape, as far as the shape says.
-fn takes(shape: &Shape, value: &Recipe) -> bool {
+fn takes(shape: &ValueShape, value: &Recipe) -> bool {
     match (shape, value) {
-        (Shape::Any, _) => false,
-        (Shape::Union { of }, value) => of.iter().any(|shape| takes(shape, value)),
-        (Shape::None, Recipe::None) => true,
-        (Shape::Str | Shape::Literal { .. }, Recipe::Text(_)) => true,
-        (Shape::Int | Shape::Float | Shape::Complex | Shape::Bool, Recipe::Int(_)) => true,
-        (Shape::Float | Shape::Complex, Recipe::Float(_)) => true,
-        (Shape::List { .. } | Shape::Iterator { .. }, Recipe::Many(..) | Recipe::Text(_)) => true,
-        (Shape::Dict { .. } | Shape::TypedDict { .. }, Recipe::Dict(..)) => true,
+        (ValueShape::Any, _) => false,
+        (ValueShape::Union { of }, value) => of.iter().any(|shape| takes(shape, value)),
+        (ValueShape::None, Recipe::None) => true,
+        (ValueShape::Str | ValueShape::Literal { .. }, Recipe::Text(_)) => true,
+        (ValueShape::Int | ValueShape::Float | ValueShape::Complex | ValueShape::Bool, Recipe::Int(_)) => {
+            true
+        }
+        (ValueShape::Float | ValueShape::Complex, Recipe::Float(_)) => true,
+        (ValueShape::List { .. } | ValueShape::Iterator { .. }, Recipe::Many(..) | Recipe::Text(_)) => true,
+        (ValueShape::Dict { .. } | ValueShape::TypedDict { .. }, Recipe::Dict(..)) => true,
         _ => false,
     }
 }
@@ -72,7 +74,7 @@ mod tests {
     fn every_misuse_differs_from_the_correct_call() {
         let right = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
         for draw in 0..24 {
-            let wrong = misuse(right.clone(), &[Shape::Int], draw).unwrap();
+            let wrong = misuse(right.clone(), &[ValueShape::Int], draw).unwrap();
             assert!(wrong.is_wrong);
             assert_ne!((&wrong.arguments, &wrong.keywords), (&right.arguments, &right.keywords), "{draw}");
             assert!(

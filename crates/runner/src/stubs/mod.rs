@@ -1,26 +1,26 @@
 //! Stubs: the arguments that sections are called with.
 
 mod drift;
-mod evidence;
 mod given;
 mod hostile;
 mod misuse;
 mod plausible;
+mod shape_guess;
 mod typical;
 
 use std::collections::HashMap;
 
-use menace_model::calls::{Described, ParameterShape, Recipe, Shape};
+use menace_model::calls::{ParameterShape, Recipe, SectionDescription, ValueShape};
 use menace_model::inventory::Section;
 use serde::{Deserialize, Serialize};
 
-use self::evidence::{fields_read, guesses};
 pub use self::given::GivenStub;
 pub(crate) use self::plausible::value as plausible_value;
-use self::typical::Typical;
-use crate::chance::Chance;
-use crate::owners::Owners;
-use crate::target::Target;
+use self::shape_guess::{fields_read, guesses};
+use self::typical::TypicalValueGenerator;
+use crate::callable_section::CallableSection;
+use crate::object_recipes::ObjectRecipes;
+use crate::random_stream::RandomStream;
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Stub {
 /// Strategy by which arguments are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Strategy {
+pub enum InputStrategy {
     /// Ordinary values.
     Typical,
     /// Hostile values where the type has any, ordinary ones elsewhere.
@@ -65,7 +65,7 @@ pub enum Strategy {
 /// Source of ordinary values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum ArgumentSource {
     /// Annotations, defaults, names, and uses in the body. The plainest values first.
     #[default]
     Smart,
@@ -78,7 +78,7 @@ pub enum Source {
 /// Number of draws after which values are no longer the plainest.
 const PLAIN_DRAWS: usize = 64;
 
-impl Source {
+impl ArgumentSource {
     /// Whether the name of a parameter influences its value.
     fn uses_names(self) -> bool {
         self == Self::Smart
@@ -94,9 +94,9 @@ impl Source {
     }
 }
 
-impl Strategy {
+impl InputStrategy {
     /// Name of its random stream. Drifted arguments derive from ordinary ones and share their stream.
-    pub(crate) fn name_of_chance(self) -> &'static str {
+    pub(crate) fn random_stream_name(self) -> &'static str {
         match self {
             Self::Drift => Self::Typical.name(),
             other => other.name(),
@@ -119,26 +119,35 @@ impl Strategy {
 /// parameter can be hostile, no record can drift.
 pub fn stub(
     section: &Section,
-    described: &Described,
-    (strategy, drifting): (Strategy, f64),
-    (source, base, draw): (Source, usize, usize),
-    random: &mut Chance,
-    constructors: &Constructors,
-    owners: &Owners,
+    described: &SectionDescription,
+    (strategy, drifting): (InputStrategy, f64),
+    (source, base, draw): (ArgumentSource, usize, usize),
+    random: &mut RandomStream,
+    constructors: &ConstructorSections,
+    owners: &ObjectRecipes,
 ) -> Result<Option<Stub>, String> {
     let base = source.draw(base);
-    let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
-    let known = Known::of(Some(section).filter(|_| source.uses_evidence()), parameters, base);
-    let mut maker = Typical { random, draw: base, constructors, owners, optional_depth: 0, source };
+    let SectionDescription::Callable { parameters, owner: owner_shape, .. } = described else {
+        return Ok(None);
+    };
+    let known = TypedParameters::of(Some(section).filter(|_| source.uses_evidence()), parameters, base);
+    let mut maker =
+        TypicalValueGenerator { random, draw: base, constructors, owners, optional_depth: 0, source };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
     let owner = match owner_shape {
         // The object is an ordinary one, independently of the strategy.
-        Some(shape) => Some(if let Some(made) = made_before(shape, owners, base) {
+        Some(shape) => Some(if let Some(made) = constructed_object(shape, owners, base) {
             made
         } else {
             let random = maker.random;
-            let mut maker =
-                Typical { random, draw: base % 4, constructors, owners, optional_depth: 0, source };
+            let mut maker = TypicalValueGenerator {
+                random,
+                draw: base % 4,
+                constructors,
+                owners,
+                optional_depth: 0,
+                source,
+            };
             maker.value(shape, "self", 0)?
         }),
         None => None,
@@ -148,16 +157,16 @@ pub fn stub(
         || owner_shape.as_ref().is_some_and(has_guess);
     let stub = Stub { owner, arguments, keywords, is_doubtful, ..Stub::default() };
     Ok(match strategy {
-        Strategy::Typical => Some(stub),
-        Strategy::Hostile => make_hostile(stub, &known.parameters, draw, random),
-        Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw),
-        Strategy::Drift => drift::drift(stub, &known.shapes(), drifting, draw, random),
+        InputStrategy::Typical => Some(stub),
+        InputStrategy::Hostile => make_hostile(stub, &known.parameters, draw, random),
+        InputStrategy::Misuse => misuse::misuse(stub, &known.shapes(), draw),
+        InputStrategy::Drift => drift::drift(stub, &known.shapes(), drifting, draw, random),
     })
 }
 
-pub(crate) fn made_before(shape: &Shape, owners: &Owners, draw: usize) -> Option<Recipe> {
+pub(crate) fn constructed_object(shape: &ValueShape, owners: &ObjectRecipes, draw: usize) -> Option<Recipe> {
     match shape {
-        Shape::Object { class, .. } => owners.pick(class, draw).cloned(),
+        ValueShape::Object { class, .. } => owners.pick(class, draw).cloned(),
         _ => None,
     }
 }
@@ -165,19 +174,20 @@ pub(crate) fn made_before(shape: &Shape, owners: &Owners, draw: usize) -> Option
 /// Different ways to construct an object, the plainest first.
 pub(crate) fn object_candidates(
     class: &str,
-    shape: &Shape,
+    shape: &ValueShape,
     count: usize,
     seed: u64,
-    constructors: &Constructors,
-    owners: &Owners,
+    constructors: &ConstructorSections,
+    owners: &ObjectRecipes,
 ) -> Vec<Recipe> {
     let mut candidates = Vec::new();
     for draw in 0..count {
-        let mut random = Chance::new(seed, &["owner", class, &draw.to_string()]);
+        let mut random = RandomStream::new(seed, &["owner", class, &draw.to_string()]);
         // At first only required arguments, then optional ones too.
         let optional_depth = u32::from(draw >= 4);
-        let source = Source::Smart;
-        let mut maker = Typical { random: &mut random, draw, constructors, owners, optional_depth, source };
+        let source = ArgumentSource::Smart;
+        let mut maker =
+            TypicalValueGenerator { random: &mut random, draw, constructors, owners, optional_depth, source };
         if let Ok(recipe) = maker.value(shape, "self", 0)
             && !candidates.contains(&recipe)
         {
@@ -189,12 +199,12 @@ pub(crate) fn object_candidates(
 
 /// Constructors by `module:Class`, whose bodies show how their parameters are used.
 #[derive(Debug, Clone, Default)]
-pub struct Constructors(HashMap<String, Section>);
+pub struct ConstructorSections(HashMap<String, Section>);
 
-impl Constructors {
+impl ConstructorSections {
     /// Collects the constructors among the targets.
-    pub fn of(targets: &[Target]) -> Self {
-        let constructor = |target: &Target| {
+    pub fn of(targets: &[CallableSection]) -> Self {
+        let constructor = |target: &CallableSection| {
             let class = target.section.name.strip_suffix(".__init__")?;
             Some((format!("{}:{class}", target.module), target.section.clone()))
         };
@@ -206,14 +216,14 @@ impl Constructors {
     fn with_guesses(&self, class: &str, parameters: &[ParameterShape], draw: usize) -> Vec<ParameterShape> {
         let section = self.0.get(class);
         let guessed = |parameter: &ParameterShape| {
-            if parameter.shape != Shape::Any {
+            if parameter.shape != ValueShape::Any {
                 return parameter.clone();
             }
             let written = section
                 .and_then(|section| section.parameters.iter().find(|written| written.name == parameter.name));
             let mut all = guesses(written, &parameter.name, parameter.default.as_deref());
             let chosen = if draw < 2 { 0 } else { draw % all.len().clamp(1, 3) };
-            let shape = if chosen < all.len() { all.swap_remove(chosen).shape } else { Shape::Any };
+            let shape = if chosen < all.len() { all.swap_remove(chosen).shape } else { ValueShape::Any };
             ParameterShape { shape, ..parameter.clone() }
         };
         parameters.iter().map(guessed).collect()
@@ -221,42 +231,42 @@ impl Constructors {
 }
 
 /// Whether an object can only be constructed with guessed arguments.
-fn has_guess(shape: &Shape) -> bool {
+fn has_guess(shape: &ValueShape) -> bool {
     match shape {
-        Shape::Object { parameters, .. } => parameters.iter().any(|parameter| {
-            parameter.required && (parameter.shape == Shape::Any || has_guess(&parameter.shape))
+        ValueShape::Object { parameters, .. } => parameters.iter().any(|parameter| {
+            parameter.required && (parameter.shape == ValueShape::Any || has_guess(&parameter.shape))
         }),
-        Shape::Union { of } => of.iter().any(has_guess),
-        Shape::List { of }
-        | Shape::Set { of }
-        | Shape::FrozenSet { of }
-        | Shape::Deque { of }
-        | Shape::Iterator { of }
-        | Shape::AsyncIterator { of } => **of == Shape::Any || has_guess(of),
-        Shape::Dict { value, .. } => **value == Shape::Any || has_guess(value),
-        Shape::Tuple { items, of } => {
-            items.iter().flatten().any(|item| *item == Shape::Any || has_guess(item))
-                || of.as_deref().is_some_and(|of| *of == Shape::Any || has_guess(of))
+        ValueShape::Union { of } => of.iter().any(has_guess),
+        ValueShape::List { of }
+        | ValueShape::Set { of }
+        | ValueShape::FrozenSet { of }
+        | ValueShape::Deque { of }
+        | ValueShape::Iterator { of }
+        | ValueShape::AsyncIterator { of } => **of == ValueShape::Any || has_guess(of),
+        ValueShape::Dict { value, .. } => **value == ValueShape::Any || has_guess(value),
+        ValueShape::Tuple { items, of } => {
+            items.iter().flatten().any(|item| *item == ValueShape::Any || has_guess(item))
+                || of.as_deref().is_some_and(|of| *of == ValueShape::Any || has_guess(of))
         }
-        Shape::TypedDict { fields } => {
-            fields.iter().any(|field| field.shape == Shape::Any || has_guess(&field.shape))
+        ValueShape::TypedDict { fields } => {
+            fields.iter().any(|field| field.shape == ValueShape::Any || has_guess(&field.shape))
         }
         // A function whose return type cannot be constructed returns a placeholder.
-        Shape::Callable { returns } => returns
-            .as_deref()
-            .is_none_or(|returns| matches!(returns, Shape::Any | Shape::Opaque { .. }) || has_guess(returns)),
-        Shape::Namespace | Shape::Type { .. } => true,
+        ValueShape::Callable { returns } => returns.as_deref().is_none_or(|returns| {
+            matches!(returns, ValueShape::Any | ValueShape::Opaque { .. }) || has_guess(returns)
+        }),
+        ValueShape::Namespace | ValueShape::Type { .. } => true,
         _ => false,
     }
 }
 
 /// Parameters with a shape for each; guessed where nothing is declared.
-struct Known {
+struct TypedParameters {
     parameters: Vec<ParameterShape>,
     is_doubtful: bool,
 }
 
-impl Known {
+impl TypedParameters {
     fn of(section: Option<&Section>, parameters: &[ParameterShape], draw: usize) -> Self {
         let mut is_doubtful = false;
         let parameters = parameters
@@ -265,15 +275,18 @@ impl Known {
                 let written = section.and_then(|section| {
                     section.parameters.iter().find(|written| written.name == parameter.name)
                 });
-                if let (Shape::Dict { value, .. }, Some(written)) = (&parameter.shape, written) {
+                if let (ValueShape::Dict { value, .. }, Some(written)) = (&parameter.shape, written) {
                     // The declaration of a mapping has the types of its keys and values; the body shows which keys
                     // are read.
                     let fields = fields_read(written, value);
                     if !fields.is_empty() {
-                        return ParameterShape { shape: Shape::TypedDict { fields }, ..parameter.clone() };
+                        return ParameterShape {
+                            shape: ValueShape::TypedDict { fields },
+                            ..parameter.clone()
+                        };
                     }
                 }
-                if parameter.shape != Shape::Any {
+                if parameter.shape != ValueShape::Any {
                     return parameter.clone();
                 }
                 let name = section.map_or("", |_| &parameter.name);
@@ -284,14 +297,14 @@ impl Known {
                 // `*args` is not required, but calls pass values for it.
                 let is_passed = parameter.required || parameter.kind.starts_with("var_");
                 is_doubtful |= is_passed && chosen.is_none_or(|guess| !guess.is_plain);
-                let shape = chosen.map_or(Shape::Any, |guess| guess.shape.clone());
+                let shape = chosen.map_or(ValueShape::Any, |guess| guess.shape.clone());
                 ParameterShape { shape, ..parameter.clone() }
             })
             .collect();
         Self { parameters, is_doubtful }
     }
 
-    fn shapes(&self) -> Vec<Shape> {
+    fn shapes(&self) -> Vec<ValueShape> {
         self.parameters.iter().map(|parameter| parameter.shape.clone()).collect()
     }
 }
@@ -301,7 +314,7 @@ fn make_hostile(
     mut stub: Stub,
     parameters: &[ParameterShape],
     draw: usize,
-    random: &mut Chance,
+    random: &mut RandomStream,
 ) -> Option<Stub> {
     let given = stub.arguments.len() + stub.keywords.len();
     let values = stub.arguments.iter_mut().enumerate().map(|(index, value)| (parameters.get(index), value));
@@ -315,7 +328,7 @@ fn make_hostile(
     for turn in 0..given {
         let index = (draw + turn) % given;
         let (parameter, value) = &mut places[index];
-        let shape = parameter.map_or(&Shape::Any, |parameter| &parameter.shape);
+        let shape = parameter.map_or(&ValueShape::Any, |parameter| &parameter.shape);
         if let Some(hostile) = hostile::tainted(value, shape, draw / given, random) {
             **value = hostile;
             stub.hostile += 1;

@@ -1,93 +1,111 @@
 //! Ordinary values: small, plausible and distinct.
 
-use menace_model::calls::{Many, ParameterShape, Recipe, Shape, Written};
+use menace_model::calls::{CollectionKind, ParameterShape, Recipe, TextValueKind, ValueShape};
 use serde_json::Value;
 
-use super::evidence::guesses;
-use super::{Constructors, Source, plausible};
-use crate::chance::Chance;
-use crate::owners::Owners;
+use super::shape_guess::guesses;
+use super::{ArgumentSource, ConstructorSections, plausible};
+use crate::object_recipes::ObjectRecipes;
+use crate::random_stream::RandomStream;
 
 /// Maximum depth of nested containers. Deeper ones are empty.
 const DEEPEST: u32 = 4;
 
 /// Generator of ordinary values.
-pub(super) struct Typical<'a> {
-    pub(super) random: &'a mut Chance,
+pub(super) struct TypicalValueGenerator<'a> {
+    pub(super) random: &'a mut RandomStream,
     /// Number of the draw: the first ones give the plainest values.
     pub(super) draw: usize,
     /// Known constructors.
-    pub(super) constructors: &'a Constructors,
+    pub(super) constructors: &'a ConstructorSections,
     /// Recipes of objects that are known to work.
-    pub(super) owners: &'a Owners,
+    pub(super) owners: &'a ObjectRecipes,
     /// Depth up to which optional parameters are passed now and then.
     pub(super) optional_depth: u32,
     /// Source of values.
-    pub(super) source: Source,
+    pub(super) source: ArgumentSource,
 }
 
 /// Positional and keyword arguments.
-pub(super) type Arguments = (Vec<Recipe>, Vec<(String, Recipe)>);
+pub(super) type CallArguments = (Vec<Recipe>, Vec<(String, Recipe)>);
 
 /// Reason why a value cannot be constructed.
-pub(super) type Impossible = String;
+pub(super) type ConstructionFailure = String;
 
-impl Typical<'_> {
+impl TypicalValueGenerator<'_> {
     /// A value of a shape; the name helps to choose among texts.
-    pub(super) fn value(&mut self, shape: &Shape, name: &str, depth: u32) -> Result<Recipe, Impossible> {
+    pub(super) fn value(
+        &mut self,
+        shape: &ValueShape,
+        name: &str,
+        depth: u32,
+    ) -> Result<Recipe, ConstructionFailure> {
         Ok(match shape {
-            Shape::Any => {
+            ValueShape::Any => {
                 let guess = guesses(None, name, None).into_iter().next();
                 match guess {
-                    Some(guess) if guess.shape != Shape::Any => self.value(&guess.shape, name, depth)?,
+                    Some(guess) if guess.shape != ValueShape::Any => self.value(&guess.shape, name, depth)?,
                     _ => Recipe::Int(1),
                 }
             }
-            Shape::None => Recipe::None,
-            Shape::Bool => Recipe::Bool(self.draw.is_multiple_of(2)),
-            Shape::Int => Recipe::Int(self.whole(name)),
-            Shape::Float => self.float(),
-            Shape::Complex => Recipe::Written(Written::Complex, "1+2j".into()),
-            Shape::Str => Recipe::text(self.text(name)),
-            Shape::Bytes => Recipe::Bytes(self.text(name).into_bytes()),
-            Shape::ByteArray => Recipe::Written(Written::ByteArray, "6d656e616365".into()),
-            Shape::MemoryView => Recipe::Written(Written::MemoryView, "6d656e616365".into()),
-            Shape::Path => Recipe::Written(Written::Path, self.path()),
-            Shape::DateTime => self.one(&DATE_TIMES, Written::DateTime),
-            Shape::Date => self.one(&["2024-05-17", "2000-02-29", "1999-12-31"], Written::Date),
-            Shape::Time => self.one(&["12:30:00", "00:00:00", "23:59:59"], Written::Time),
-            Shape::TimeDelta => Recipe::Seconds([90.0, 0.0, 86_400.0, 0.5][self.draw % 4]),
-            Shape::TimeZone => Recipe::Zone([0, 120, -330][self.draw % 3]),
-            Shape::Decimal => self.one(&["12.50", "0", "1", "-3.14", "1000000.01"], Written::Decimal),
-            Shape::Fraction => self.one(&["1/2", "3", "-7/3"], Written::Fraction),
-            Shape::Uuid => {
-                Recipe::Written(Written::Uuid, format!("12345678-1234-4678-9234-{:012x}", self.draw))
+            ValueShape::None => Recipe::None,
+            ValueShape::Bool => Recipe::Bool(self.draw.is_multiple_of(2)),
+            ValueShape::Int => Recipe::Int(self.whole(name)),
+            ValueShape::Float => self.float(),
+            ValueShape::Complex => Recipe::Written(TextValueKind::Complex, "1+2j".into()),
+            ValueShape::Str => Recipe::text(self.text(name)),
+            ValueShape::Bytes => Recipe::Bytes(self.text(name).into_bytes()),
+            ValueShape::ByteArray => Recipe::Written(TextValueKind::ByteArray, "6d656e616365".into()),
+            ValueShape::MemoryView => Recipe::Written(TextValueKind::MemoryView, "6d656e616365".into()),
+            ValueShape::Path => Recipe::Written(TextValueKind::Path, self.path()),
+            ValueShape::DateTime => self.one(&DATE_TIMES, TextValueKind::DateTime),
+            ValueShape::Date => self.one(&["2024-05-17", "2000-02-29", "1999-12-31"], TextValueKind::Date),
+            ValueShape::Time => self.one(&["12:30:00", "00:00:00", "23:59:59"], TextValueKind::Time),
+            ValueShape::TimeDelta => Recipe::Seconds([90.0, 0.0, 86_400.0, 0.5][self.draw % 4]),
+            ValueShape::TimeZone => Recipe::Zone([0, 120, -330][self.draw % 3]),
+            ValueShape::Decimal => {
+                self.one(&["12.50", "0", "1", "-3.14", "1000000.01"], TextValueKind::Decimal)
             }
-            Shape::Pattern => self.one(&["[a-z]+", "^x", "(\\d+)"], Written::Pattern),
-            Shape::TextFile => self.one(&["first line\nsecond line\n", "", "a,b\n1,2\n"], Written::TextFile),
-            Shape::BinaryFile => self.one(&["66697273740a", ""], Written::BinaryFile),
-            Shape::Slice => Recipe::Range(true, vec![Some(0), Some(2)]),
-            Shape::Range => Recipe::Range(false, vec![Some(3)]),
-            Shape::Module => Recipe::Written(Written::Module, "math".into()),
-            Shape::Namespace => Recipe::Namespace(vec![
+            ValueShape::Fraction => self.one(&["1/2", "3", "-7/3"], TextValueKind::Fraction),
+            ValueShape::Uuid => {
+                Recipe::Written(TextValueKind::Uuid, format!("12345678-1234-4678-9234-{:012x}", self.draw))
+            }
+            ValueShape::Pattern => self.one(&["[a-z]+", "^x", "(\\d+)"], TextValueKind::Pattern),
+            ValueShape::TextFile => {
+                self.one(&["first line\nsecond line\n", "", "a,b\n1,2\n"], TextValueKind::TextFile)
+            }
+            ValueShape::BinaryFile => self.one(&["66697273740a", ""], TextValueKind::BinaryFile),
+            ValueShape::Slice => Recipe::Range(true, vec![Some(0), Some(2)]),
+            ValueShape::Range => Recipe::Range(false, vec![Some(3)]),
+            ValueShape::Module => Recipe::Written(TextValueKind::Module, "math".into()),
+            ValueShape::Namespace => Recipe::Namespace(vec![
                 ("name".into(), Recipe::text("menace")),
                 ("value".into(), Recipe::Int(1)),
             ]),
-            Shape::List { of } => Recipe::Many(Many::List, self.items(of, name, depth)?),
-            Shape::Set { of } => Recipe::Many(Many::Set, self.hashable_items(of, name, depth)?),
-            Shape::FrozenSet { of } => Recipe::Many(Many::FrozenSet, self.hashable_items(of, name, depth)?),
-            Shape::Deque { of } => Recipe::Many(Many::Deque, self.items(of, name, depth)?),
-            Shape::Iterator { of } => Recipe::Many(Many::Iterator, self.items(of, name, depth)?),
-            Shape::AsyncIterator { of } => Recipe::Many(Many::AsyncIterator, self.items(of, name, depth)?),
-            Shape::Tuple { items: Some(items), .. } => {
+            ValueShape::List { of } => Recipe::Many(CollectionKind::List, self.items(of, name, depth)?),
+            ValueShape::Set { of } => {
+                Recipe::Many(CollectionKind::Set, self.hashable_items(of, name, depth)?)
+            }
+            ValueShape::FrozenSet { of } => {
+                Recipe::Many(CollectionKind::FrozenSet, self.hashable_items(of, name, depth)?)
+            }
+            ValueShape::Deque { of } => Recipe::Many(CollectionKind::Deque, self.items(of, name, depth)?),
+            ValueShape::Iterator { of } => {
+                Recipe::Many(CollectionKind::Iterator, self.items(of, name, depth)?)
+            }
+            ValueShape::AsyncIterator { of } => {
+                Recipe::Many(CollectionKind::AsyncIterator, self.items(of, name, depth)?)
+            }
+            ValueShape::Tuple { items: Some(items), .. } => {
                 let each = items.iter().map(|item| self.value(item, name, depth + 1));
-                Recipe::Many(Many::Tuple, each.collect::<Result<_, _>>()?)
+                Recipe::Many(CollectionKind::Tuple, each.collect::<Result<_, _>>()?)
             }
-            Shape::Tuple { of, .. } => {
-                Recipe::Many(Many::Tuple, self.items(of.as_deref().unwrap_or(&Shape::Any), name, depth)?)
-            }
-            Shape::Dict { key, value, class } => self.dictionary(key, value, class.as_deref(), depth)?,
-            Shape::TypedDict { fields } => {
+            ValueShape::Tuple { of, .. } => Recipe::Many(
+                CollectionKind::Tuple,
+                self.items(of.as_deref().unwrap_or(&ValueShape::Any), name, depth)?,
+            ),
+            ValueShape::Dict { key, value, class } => self.dictionary(key, value, class.as_deref(), depth)?,
+            ValueShape::TypedDict { fields } => {
                 let mut pairs = Vec::new();
                 for field in fields {
                     if field.required || self.draw.is_multiple_of(2) {
@@ -97,26 +115,26 @@ impl Typical<'_> {
                 }
                 Recipe::Dict(None, pairs)
             }
-            Shape::Literal { values } => self.literal(values)?,
-            Shape::Union { of } => self.one_of(of, name, depth)?,
-            Shape::Enum { class, members } => {
+            ValueShape::Literal { values } => self.literal(values)?,
+            ValueShape::Union { of } => self.one_of(of, name, depth)?,
+            ValueShape::Enum { class, members } => {
                 let member = members.get(self.draw % members.len().max(1));
                 Recipe::Member(class.clone(), member.ok_or("the enumeration has no members")?.clone())
             }
-            Shape::Object { class, parameters, .. } => self.object(class, parameters, depth)?,
-            Shape::Exception { class } => Recipe::New {
+            ValueShape::Object { class, parameters, .. } => self.object(class, parameters, depth)?,
+            ValueShape::Exception { class } => Recipe::New {
                 class: class.clone(),
                 arguments: vec![Recipe::text("a reason")],
                 keywords: Vec::new(),
             },
-            Shape::Callable { returns } => {
-                let returns = returns.as_deref().unwrap_or(&Shape::Any);
+            ValueShape::Callable { returns } => {
+                let returns = returns.as_deref().unwrap_or(&ValueShape::Any);
                 let value = self.value(returns, "value", depth + 1).unwrap_or(Recipe::Int(1));
                 Recipe::Function(Box::new(value))
             }
-            Shape::Awaitable { of } => Recipe::Awaitable(Box::new(self.value(of, name, depth + 1)?)),
-            Shape::Type { of } => Recipe::Class(of.clone().unwrap_or_else(|| "builtins:int".into())),
-            Shape::Opaque { class, why } => return Err(format!("cannot construct {class}: {why}")),
+            ValueShape::Awaitable { of } => Recipe::Awaitable(Box::new(self.value(of, name, depth + 1)?)),
+            ValueShape::Type { of } => Recipe::Class(of.clone().unwrap_or_else(|| "builtins:int".into())),
+            ValueShape::Opaque { class, why } => return Err(format!("cannot construct {class}: {why}")),
         })
     }
 
@@ -155,7 +173,7 @@ impl Typical<'_> {
         ["/tmp/menace.txt", "data.json", "/workspace", "missing/file.txt"][self.draw % 4].to_owned()
     }
 
-    fn one(&self, among: &[&str], kind: Written) -> Recipe {
+    fn one(&self, among: &[&str], kind: TextValueKind) -> Recipe {
         Recipe::Written(kind, among[self.draw % among.len()].to_owned())
     }
 
@@ -170,7 +188,7 @@ impl Typical<'_> {
         }
     }
 
-    fn items(&mut self, of: &Shape, name: &str, depth: u32) -> Result<Vec<Recipe>, Impossible> {
+    fn items(&mut self, of: &ValueShape, name: &str, depth: u32) -> Result<Vec<Recipe>, ConstructionFailure> {
         let length = self.length(depth);
         let singular = name.strip_suffix('s').unwrap_or(name);
         let draw = self.draw;
@@ -178,7 +196,7 @@ impl Typical<'_> {
         for index in 0..length {
             self.draw = draw + index;
             let item = match of {
-                Shape::Any => Ok(Recipe::Int(index as i128 + 1)),
+                ValueShape::Any => Ok(Recipe::Int(index as i128 + 1)),
                 of => self.value(of, singular, depth + 1),
             };
             self.draw = draw;
@@ -187,28 +205,35 @@ impl Typical<'_> {
         Ok(items)
     }
 
-    fn hashable_items(&mut self, of: &Shape, name: &str, depth: u32) -> Result<Vec<Recipe>, Impossible> {
+    fn hashable_items(
+        &mut self,
+        of: &ValueShape,
+        name: &str,
+        depth: u32,
+    ) -> Result<Vec<Recipe>, ConstructionFailure> {
         let items = self.items(of, name, depth)?;
         Ok(if items.iter().all(is_hashable) { items } else { Vec::new() })
     }
 
     fn dictionary(
         &mut self,
-        key: &Shape,
-        value: &Shape,
+        key: &ValueShape,
+        value: &ValueShape,
         class: Option<&str>,
         depth: u32,
-    ) -> Result<Recipe, Impossible> {
+    ) -> Result<Recipe, ConstructionFailure> {
         let draw = self.draw;
         let mut pairs = Vec::new();
         for index in 0..self.length(depth) {
             self.draw = draw + index;
             let made = match key {
-                Shape::Any | Shape::Str => Ok(Recipe::text(["a", "b", "name", "value", "id"][index % 5])),
+                ValueShape::Any | ValueShape::Str => {
+                    Ok(Recipe::text(["a", "b", "name", "value", "id"][index % 5]))
+                }
                 key => self.value(key, "key", depth + 1),
             };
             let value = match value {
-                Shape::Any => Ok(Recipe::Int(index as i128 + 1)),
+                ValueShape::Any => Ok(Recipe::Int(index as i128 + 1)),
                 value => self.value(value, "value", depth + 1),
             };
             self.draw = draw;
@@ -222,7 +247,7 @@ impl Typical<'_> {
         Ok(Recipe::Dict(class.map(str::to_owned), pairs))
     }
 
-    fn literal(&self, values: &[Value]) -> Result<Recipe, Impossible> {
+    fn literal(&self, values: &[Value]) -> Result<Recipe, ConstructionFailure> {
         let chosen = values.get(self.draw % values.len().max(1));
         chosen
             .and_then(Recipe::from_json)
@@ -230,10 +255,15 @@ impl Typical<'_> {
     }
 
     /// A value of one of several shapes in turn, skipping shapes of which no value can be constructed.
-    fn one_of(&mut self, shapes: &[Shape], name: &str, depth: u32) -> Result<Recipe, Impossible> {
+    fn one_of(
+        &mut self,
+        shapes: &[ValueShape],
+        name: &str,
+        depth: u32,
+    ) -> Result<Recipe, ConstructionFailure> {
         // `None` is the least interesting one and comes last.
-        let mut order: Vec<&Shape> = shapes.iter().filter(|shape| **shape != Shape::None).collect();
-        order.extend(shapes.iter().filter(|shape| **shape == Shape::None));
+        let mut order: Vec<&ValueShape> = shapes.iter().filter(|shape| **shape != ValueShape::None).collect();
+        order.extend(shapes.iter().filter(|shape| **shape == ValueShape::None));
         let mut reason = "no alternative can be constructed".to_owned();
         for offset in 0..order.len() {
             match self.value(order[(self.draw + offset) % order.len()], name, depth) {
@@ -249,7 +279,7 @@ impl Typical<'_> {
         class: &str,
         parameters: &[ParameterShape],
         depth: u32,
-    ) -> Result<Recipe, Impossible> {
+    ) -> Result<Recipe, ConstructionFailure> {
         if let Some(made) = self.owners.pick(class, self.draw) {
             return Ok(made.clone());
         }
@@ -263,7 +293,7 @@ impl Typical<'_> {
         &mut self,
         parameters: &[ParameterShape],
         depth: u32,
-    ) -> Result<Arguments, Impossible> {
+    ) -> Result<CallArguments, ConstructionFailure> {
         let (mut by_position, mut by_name) = (Vec::new(), Vec::new());
         let mut has_gap = false;
         for parameter in parameters {
@@ -271,7 +301,8 @@ impl Typical<'_> {
                 || (depth <= self.optional_depth && self.draw > 1 && self.random.one_in(3));
             if parameter.kind == "var_positional" && depth <= self.optional_depth && self.draw > 1 && !has_gap
             {
-                let shape = if parameter.shape == Shape::Any { &Shape::Int } else { &parameter.shape };
+                let shape =
+                    if parameter.shape == ValueShape::Any { &ValueShape::Int } else { &parameter.shape };
                 for _ in 0..self.draw % 3 {
                     by_position.push(self.value(shape, &parameter.name, depth + 1)?);
                 }
@@ -306,11 +337,11 @@ const DATE_TIMES: [&str; 4] =
 
 pub(super) fn is_hashable(recipe: &Recipe) -> bool {
     match recipe {
-        Recipe::Many(Many::List | Many::Set | Many::Deque, _) | Recipe::Dict(..) | Recipe::Nested(..) => {
-            false
-        }
+        Recipe::Many(CollectionKind::List | CollectionKind::Set | CollectionKind::Deque, _)
+        | Recipe::Dict(..)
+        | Recipe::Nested(..) => false,
         Recipe::Many(_, items) => items.iter().all(is_hashable),
-        Recipe::Written(Written::ByteArray, _) => false,
+        Recipe::Written(TextValueKind::ByteArray, _) => false,
         _ => true,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use menace_model::calls::OutcomeKind;
 use serde::Serialize;
 
-use crate::outcome::Verdict;
+use crate::outcome::CallClassification;
 use crate::statistics::wilson;
 
 /// All executions of a workflow under one scenario.
@@ -57,30 +57,36 @@ pub struct StepTelemetry {
 
 /// One execution of the workflow, with the outcomes of its steps.
 #[derive(Debug, Clone)]
-pub(super) struct Time {
-    pub(super) verdict: Verdict,
+pub(super) struct WorkflowExecution {
+    pub(super) verdict: CallClassification,
     pub(super) wall_ms: f64,
     pub(super) cpu_ms: Option<f64>,
     pub(super) peak_bytes: Option<u64>,
-    pub(super) steps: Vec<StepSeen>,
+    pub(super) steps: Vec<StepOutcome>,
 }
 
 /// Outcome of one step.
 #[derive(Debug, Clone)]
-pub(super) struct StepSeen {
-    pub(super) verdict: Verdict,
+pub(super) struct StepOutcome {
+    pub(super) verdict: CallClassification,
     pub(super) took_ms: Option<f64>,
     pub(super) peak_bytes: Option<u64>,
 }
 
 impl WorkflowCell {
     /// Combines the executions.
-    pub(super) fn of(scenario: &str, sections: &[String], times: &[Time], why_none: Option<String>) -> Self {
+    pub(super) fn of(
+        scenario: &str,
+        sections: &[String],
+        times: &[WorkflowExecution],
+        why_none: Option<String>,
+    ) -> Self {
         let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
         for time in times {
             *kinds.entry(time.verdict.kind.name()).or_default() += 1;
         }
-        let counting: Vec<&Time> = times.iter().filter(|time| time.verdict.kind.counts()).collect();
+        let counting: Vec<&WorkflowExecution> =
+            times.iter().filter(|time| time.verdict.kind.counts()).collect();
         let n = counting.len();
         let well = counting.iter().filter(|time| time.verdict.kind.is_success()).count();
         let reason = || times.iter().find_map(|time| time.verdict.reason.clone());
@@ -115,9 +121,9 @@ impl WorkflowCell {
     }
 }
 
-fn telemetry(section: &str, index: usize, times: &[Time]) -> StepTelemetry {
-    let seen: Vec<&StepSeen> = times.iter().filter_map(|time| time.steps.get(index)).collect();
-    let failed: Vec<&&StepSeen> = seen.iter().filter(|step| step.verdict.kind.is_failure()).collect();
+fn telemetry(section: &str, index: usize, times: &[WorkflowExecution]) -> StepTelemetry {
+    let seen: Vec<&StepOutcome> = times.iter().filter_map(|time| time.steps.get(index)).collect();
+    let failed: Vec<&&StepOutcome> = seen.iter().filter(|step| step.verdict.kind.is_failure()).collect();
     StepTelemetry {
         section: section.to_owned(),
         calls: seen.len(),
@@ -130,7 +136,7 @@ fn telemetry(section: &str, index: usize, times: &[Time]) -> StepTelemetry {
     }
 }
 
-fn described(verdict: &Verdict) -> String {
+fn described(verdict: &CallClassification) -> String {
     let message = verdict.message().unwrap_or_default();
     match &verdict.facts {
         Some(facts) => format!("{}: {message}", facts.exception),

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// Fixtures by module name; those under the empty name apply to all modules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Fixtures(pub BTreeMap<String, Fixture>);
+pub struct WorkflowFixtures(pub BTreeMap<String, ModuleFixture>);
 
 /// Fixtures of one module.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fixture {
+pub struct ModuleFixture {
     /// Contents by path, relative to the workspace.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -21,7 +21,7 @@ pub struct Fixture {
     pub env: BTreeMap<String, String>,
 }
 
-impl Fixtures {
+impl WorkflowFixtures {
     /// Adds a file for every step.
     pub fn file(&mut self, path: &str, content: &str) {
         self.0.entry(String::new()).or_default().files.insert(path.to_owned(), content.to_owned());

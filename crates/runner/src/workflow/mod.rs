@@ -2,8 +2,8 @@
 
 mod cell;
 mod fixtures;
-mod simulate;
+mod simulation;
 
 pub use cell::{StepTelemetry, WorkflowCell};
-pub use fixtures::Fixtures;
-pub use simulate::{Mode, Simulation, WorkflowError};
+pub use fixtures::WorkflowFixtures;
+pub use simulation::{WorkflowError, WorkflowMode, WorkflowSimulation};

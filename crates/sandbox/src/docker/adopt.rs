@@ -8,8 +8,8 @@ use bollard::query_parameters::ListContainersOptions;
 use menace_model::sandbox::SandboxSpec;
 
 use super::configuration::user_text;
-use super::engine::Engine;
-use super::handle::Handle;
+use super::engine::DockerEngine;
+use super::handle::ContainerHandle;
 use super::labels::{OWNER, SANDBOX, filter};
 use crate::SandboxError;
 
@@ -30,11 +30,11 @@ fn parse_since(name: &str) -> Option<i128> {
 
 /// Finds the container of a sandbox of this owner, in any state, with the time in its name. `None` if there is none.
 pub(super) async fn find(
-    engine: &Arc<Engine>,
+    engine: &Arc<DockerEngine>,
     owner: &str,
     id: &str,
     spec: &SandboxSpec,
-) -> Result<Option<(Handle, ContainerInspectResponse, Option<i128>)>, SandboxError> {
+) -> Result<Option<(ContainerHandle, ContainerInspectResponse, Option<i128>)>, SandboxError> {
     let failed = |error| engine.failed("find a container", error);
     let options = ListContainersOptions {
         all: true,
@@ -50,7 +50,7 @@ pub(super) async fn find(
     let inspected = engine.docker.inspect_container(&container, None).await.map_err(failed)?;
     let state = inspected.state.clone().unwrap_or_default();
     let since = inspected.name.as_deref().and_then(parse_since);
-    let handle = Handle {
+    let handle = ContainerHandle {
         engine: Arc::clone(engine),
         id: id.to_owned(),
         container,

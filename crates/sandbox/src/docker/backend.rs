@@ -5,21 +5,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use menace_guest::protocol::Order;
-use menace_model::sandbox::{Capabilities, SandboxSpec};
+use menace_guest::protocol::GuestRequest;
+use menace_model::sandbox::{BackendCapabilities, SandboxSpec};
 
 use super::adopt;
-use super::blocking::Blocking;
+use super::blocking_file::BlockingFile;
 use super::capabilities::capabilities;
-use super::container::{Made, Maker, new_id};
-use super::engine::Engine;
-use super::janitor::Janitor;
+use super::container::{ContainerFactory, StartedContainer, new_id};
+use super::engine::DockerEngine;
+use super::guest_requests::{send_order, unpack};
+use super::janitor::ContainerJanitor;
 use super::options::DockerOptions;
-use super::pool::{Pool, PoolObserver, PoolOptions};
+use super::pool::{ContainerPool, PoolObserver, PoolOptions};
 use super::sandbox::DockerSandbox;
-use super::work::{ask, unpack};
 use crate::environment::{BaseEnvironment, PATH};
-use crate::{Backend, Sandbox, SandboxError, Snapshot};
+use crate::{Backend, Sandbox, SandboxError, SandboxSnapshot};
 
 /// Architecture of the embedded guest program.
 const ARCHITECTURE: &str = std::env::consts::ARCH;
@@ -35,14 +35,14 @@ fn kernel_architecture(architecture: &str) -> &str {
 
 /// Backend that runs sandboxes as containers of one engine.
 pub struct DockerBackend {
-    maker: Maker,
-    pool: Option<Arc<Pool>>,
+    maker: ContainerFactory,
+    pool: Option<Arc<ContainerPool>>,
 }
 
 impl DockerBackend {
     /// Connects to an engine. Fails if it does not answer or cannot run menace's guest program.
     pub async fn connect(options: &DockerOptions) -> Result<Self, SandboxError> {
-        let engine = Engine::connect(options).await?;
+        let engine = DockerEngine::connect(options).await?;
         let architecture = engine.info.architecture.clone().unwrap_or_default();
         if kernel_architecture(&architecture) != ARCHITECTURE {
             return Err(SandboxError::Refused {
@@ -52,8 +52,8 @@ impl DockerBackend {
                 hint: "use a menace binary for the engine's architecture".into(),
             });
         }
-        let janitor = Janitor::start(options)?;
-        let maker = Maker {
+        let janitor = ContainerJanitor::start(options)?;
+        let maker = ContainerFactory {
             engine: Arc::new(engine),
             janitor,
             owner: options.owner.clone(),
@@ -69,7 +69,7 @@ impl DockerBackend {
         observer: Arc<dyn PoolObserver>,
     ) -> Result<Self, SandboxError> {
         let Self { maker, .. } = &Self::connect(options).await?;
-        let pool = Pool::open(pool, maker.clone(), observer).await?;
+        let pool = ContainerPool::open(pool, maker.clone(), observer).await?;
         Ok(Self { maker: maker.clone(), pool: Some(pool) })
     }
 
@@ -78,7 +78,7 @@ impl DockerBackend {
         let (made, member) = match &self.pool {
             None => (self.maker.make(&spec, &image, &new_id(), None).await?, None),
             Some(pool) => {
-                let given = pool.give(&spec, &image).await?;
+                let given = pool.allocate(&spec, &image).await?;
                 (given.made, Some(given.member))
             }
         };
@@ -97,7 +97,7 @@ impl Drop for DockerBackend {
 
 #[async_trait]
 impl Backend for DockerBackend {
-    fn capabilities(&self) -> Capabilities {
+    fn capabilities(&self) -> BackendCapabilities {
         capabilities(&self.maker.engine)
     }
 
@@ -105,7 +105,7 @@ impl Backend for DockerBackend {
         Ok(Arc::new(self.make(spec).await?))
     }
 
-    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
+    async fn fork(&self, snapshot: &SandboxSnapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let sandbox = self.make(snapshot.spec.clone()).await?;
         let restored = restore(&sandbox, snapshot).await;
         if let Err(error) = restored {
@@ -119,42 +119,42 @@ impl Backend for DockerBackend {
         let found = adopt::find(&self.maker.engine, &self.maker.owner, id, spec).await?;
         let Some((handle, inspected, since)) = found else { return Ok(None) };
         let variables = inspected.config.and_then(|config| config.env).unwrap_or_default();
-        let member = self.pool.as_ref().map(|pool| pool.adopted(&handle));
-        let made = Made { handle: Arc::new(handle), since };
+        let member = self.pool.as_ref().map(|pool| pool.register_adopted(&handle));
+        let made = StartedContainer { handle: Arc::new(handle), since };
         let janitor = Arc::clone(&self.maker.janitor);
         let sandbox = DockerSandbox::new(made, spec.clone(), environment(&variables), janitor, member);
         Ok(Some(Arc::new(sandbox)))
     }
 
-    async fn sweep(&self) -> Result<(), SandboxError> {
+    async fn remove_expired(&self) -> Result<(), SandboxError> {
         match &self.pool {
             None => Ok(()),
-            Some(pool) => pool.sweep().await,
+            Some(pool) => pool.remove_expired().await,
         }
     }
 
-    async fn reap(&self) -> Result<(), SandboxError> {
+    async fn remove_stale(&self) -> Result<(), SandboxError> {
         match &self.pool {
             None => Ok(()),
-            Some(pool) => pool.reap().await,
+            Some(pool) => pool.remove_stale().await,
         }
     }
 
-    async fn end(&self) {
+    async fn shut_down(&self) {
         if let Some(pool) = &self.pool {
             pool.close().await;
         }
     }
 }
 
-async fn restore(sandbox: &DockerSandbox, snapshot: &Snapshot) -> Result<(), SandboxError> {
+async fn restore(sandbox: &DockerSandbox, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
     let root = Path::new("/");
     if !snapshot.removed.is_empty() {
-        let order = Order::Remove { paths: snapshot.removed.clone() };
-        ask(&sandbox.handle, &order, "remove files in", root).await?;
+        let order = GuestRequest::Remove { paths: snapshot.removed.clone() };
+        send_order(&sandbox.handle, &order, "remove files in", root).await?;
     }
     let archive = std::fs::File::open(&*snapshot.archive).map_err(SandboxError::io("open a snapshot"))?;
-    unpack(&sandbox.handle, root, &mut Blocking(archive)).await.map(drop)
+    unpack(&sandbox.handle, root, &mut BlockingFile(archive)).await.map(drop)
 }
 
 /// Standard variables plus those that the image defines.

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bollard::models::ChangeType;
-use menace_guest::protocol::{Found, Listing, Order};
-use menace_model::sandbox::{FileChanges, SandboxSpec, WORKSPACE, Workspace};
+use menace_guest::protocol::{GuestRequest, ListedFile, ListingRequest};
+use menace_model::sandbox::{FileChanges, SandboxSpec, WORKSPACE, WorkspaceContent};
 
-use super::blocking::Blocking;
+use super::blocking_file::BlockingFile;
 use super::configuration::{OURS, is_read_only};
-use super::handle::Handle;
+use super::guest_requests::{list, pack};
+use super::handle::ContainerHandle;
 use super::host_files;
-use super::work::{list, pack};
-use crate::{SandboxError, Snapshot};
+use crate::{SandboxError, SandboxSnapshot};
 
 /// Paths that the engine itself writes into a container's layer, and paths outside of the layer.
 const NOT_THE_USERS: [&str; 8] =
@@ -23,24 +23,25 @@ const NOT_THE_USERS: [&str; 8] =
 const ACCOUNTS: [&str; 2] = ["/etc/passwd", "/etc/group"];
 
 /// Result of a scan for changed files.
-pub(super) struct Changes {
-    what: Listing,
-    found: Vec<Found>,
+pub(super) struct ContainerChanges {
+    what: ListingRequest,
+    found: Vec<ListedFile>,
     /// Deleted paths of the container's layer.
     deleted_of_image: Vec<PathBuf>,
     /// Deleted files and directories of the host directory, with whether each is a file.
     deleted_of_host: Vec<(PathBuf, bool)>,
 }
 
-impl Changes {
+impl ContainerChanges {
     /// Scans the container. `since` is the time at which all host files had been copied.
-    pub(super) async fn look(
-        handle: &Arc<Handle>,
+    pub(super) async fn scan(
+        handle: &Arc<ContainerHandle>,
         spec: &SandboxSpec,
         since: Option<i128>,
     ) -> Result<Self, SandboxError> {
         let below = below(spec, since)?;
-        let mut what = Listing { directories: vec![WORKSPACE.into()], paths: Vec::new(), after: since };
+        let mut what =
+            ListingRequest { directories: vec![WORKSPACE.into()], paths: Vec::new(), after: since };
         let mut deleted_of_image = Vec::new();
         if is_read_only(spec) {
             what.directories.push("/tmp".into());
@@ -69,31 +70,36 @@ impl Changes {
     /// Copies the written files into a snapshot.
     pub(super) async fn snapshot(
         self,
-        handle: &Arc<Handle>,
+        handle: &Arc<ContainerHandle>,
         spec: &SandboxSpec,
-    ) -> Result<Snapshot, SandboxError> {
+    ) -> Result<SandboxSnapshot, SandboxError> {
         let file = tempfile::Builder::new().prefix("menace-snapshot-").suffix(".tar").tempfile();
         let (file, path) = file.map_err(SandboxError::io("create a snapshot file"))?.into_parts();
-        let mut file = Blocking(file);
-        let order = Order::PackWritten(self.what.clone());
+        let mut file = BlockingFile(file);
+        let order = GuestRequest::PackWritten(self.what.clone());
         pack(handle, &order, Path::new("/"), &mut file).await?;
         let changes = self.files();
         let removed = self.deleted_of_host.into_iter().map(|(path, _)| path).chain(self.deleted_of_image);
-        Ok(Snapshot { spec: spec.clone(), changes, removed: removed.collect(), archive: Arc::new(path) })
+        Ok(SandboxSnapshot {
+            spec: spec.clone(),
+            changes,
+            removed: removed.collect(),
+            archive: Arc::new(path),
+        })
     }
 }
 
 /// Host directory that was copied into the workspace, if any. Fails if the time of the copy is unknown.
 fn below(spec: &SandboxSpec, since: Option<i128>) -> Result<Option<&Path>, SandboxError> {
     match &spec.workspace {
-        Workspace::Empty => Ok(None),
-        Workspace::CopyOnWrite(directory) if since.is_some() => Ok(Some(directory)),
-        Workspace::CopyOnWrite(_) => Err(SandboxError::Refused {
+        WorkspaceContent::Empty => Ok(None),
+        WorkspaceContent::CopyOnWrite(directory) if since.is_some() => Ok(Some(directory)),
+        WorkspaceContent::CopyOnWrite(_) => Err(SandboxError::Refused {
             problem: "the copy time of this sandbox's files is unknown, so its changes cannot be determined"
                 .into(),
             hint: "create the sandbox again".into(),
         }),
-        Workspace::ReadWrite(_) => Err(SandboxError::Refused {
+        WorkspaceContent::ReadWrite(_) => Err(SandboxError::Refused {
             problem: "changes are not tracked in a sandbox that writes directly to the host directory".into(),
             hint: "use a copy-on-write workspace".into(),
         }),
@@ -102,7 +108,7 @@ fn below(spec: &SandboxSpec, since: Option<i128>) -> Result<Option<&Path>, Sandb
 
 /// Paths written and deleted in the container's layer.
 async fn layer_changes(
-    handle: &Handle,
+    handle: &ContainerHandle,
     spec: &SandboxSpec,
 ) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SandboxError> {
     handle.check_alive()?;
@@ -133,7 +139,7 @@ async fn layer_changes(
 }
 
 /// Paths of the host directory that are missing in the workspace or have another type there.
-fn deleted(directory: &Path, found: &[Found]) -> Result<Vec<(PathBuf, bool)>, SandboxError> {
+fn deleted(directory: &Path, found: &[ListedFile]) -> Result<Vec<(PathBuf, bool)>, SandboxError> {
     let present: BTreeSet<(&Path, bool)> =
         found.iter().map(|one| (Path::new(&one.path), one.is_directory)).collect();
     let host_entries = host_files::below(directory)?;

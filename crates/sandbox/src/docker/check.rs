@@ -3,11 +3,13 @@
 
 use std::path::Path;
 
-use menace_model::network::Network;
-use menace_model::sandbox::{Access, Controller, Limits, SandboxSpec, User, Workspace};
+use menace_model::network::NetworkMode;
+use menace_model::sandbox::{
+    MountAccess, ResourceController, SandboxLimits, SandboxSpec, SandboxUser, WorkspaceContent,
+};
 
 use super::capabilities::{can_write_as, capabilities};
-use super::engine::Engine;
+use super::engine::DockerEngine;
 use crate::SandboxError;
 use crate::native::paths::make_absolute;
 
@@ -18,7 +20,7 @@ const RESERVED: [&str; 4] = ["/tmp", "/var/tmp", "/.menace", "/dev/shm"];
 const SMALLEST_MEMORY: u64 = 16 << 20;
 
 /// Makes the paths of a spec absolute and rejects what this engine does not support.
-pub(super) fn check(spec: &mut SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
+pub(super) fn check(spec: &mut SandboxSpec, engine: &DockerEngine) -> Result<(), SandboxError> {
     make_absolute(spec)?;
     network(&spec.network)?;
     if !spec.faults.is_empty() {
@@ -30,17 +32,17 @@ pub(super) fn check(spec: &mut SandboxSpec, engine: &Engine) -> Result<(), Sandb
     limits(&spec.limits, engine)
 }
 
-fn network(network: &Network) -> Result<(), SandboxError> {
+fn network(network: &NetworkMode) -> Result<(), SandboxError> {
     match network {
-        Network::None => Ok(()),
-        Network::Managed(_) => {
+        NetworkMode::None => Ok(()),
+        NetworkMode::Managed(_) => {
             refuse("containers do not support managed networks", "use the native backend, or no network")
         }
     }
 }
 
 /// Rejects users that would be root on the engine's host.
-fn user(user: User, engine: &Engine) -> Result<(), SandboxError> {
+fn user(user: SandboxUser, engine: &DockerEngine) -> Result<(), SandboxError> {
     if (user.uid == 0 || user.gid == 0) && !engine.maps_users() {
         return refuse(
             "root in the container would be root on the engine's host",
@@ -50,14 +52,14 @@ fn user(user: User, engine: &Engine) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn workspace(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
+fn workspace(spec: &SandboxSpec, engine: &DockerEngine) -> Result<(), SandboxError> {
     match &spec.workspace {
-        Workspace::Empty | Workspace::CopyOnWrite(_) => Ok(()),
-        Workspace::ReadWrite(directory) => shared(directory, spec, engine),
+        WorkspaceContent::Empty | WorkspaceContent::CopyOnWrite(_) => Ok(()),
+        WorkspaceContent::ReadWrite(directory) => shared(directory, spec, engine),
     }
 }
 
-fn shared(path: &Path, spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
+fn shared(path: &Path, spec: &SandboxSpec, engine: &DockerEngine) -> Result<(), SandboxError> {
     if spec.limits.disk.is_some() {
         return refuse(
             &format!("a disk limit cannot be enforced for writes to {}", path.display()),
@@ -74,7 +76,7 @@ fn shared(path: &Path, spec: &SandboxSpec, engine: &Engine) -> Result<(), Sandbo
     )
 }
 
-fn mounts(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
+fn mounts(spec: &SandboxSpec, engine: &DockerEngine) -> Result<(), SandboxError> {
     for mount in &spec.mounts {
         if !engine.is_local() {
             return refuse(
@@ -88,7 +90,7 @@ fn mounts(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
                 "choose another mount point, such as /data",
             );
         }
-        if mount.access == Access::ReadWrite {
+        if mount.access == MountAccess::ReadWrite {
             shared(&mount.source, spec, engine)?;
         }
     }
@@ -96,12 +98,12 @@ fn mounts(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
 }
 
 /// Rejects limits that the engine's host cannot enforce.
-pub(super) fn limits(limits: &Limits, engine: &Engine) -> Result<(), SandboxError> {
+pub(super) fn limits(limits: &SandboxLimits, engine: &DockerEngine) -> Result<(), SandboxError> {
     let controllers = capabilities(engine).controllers;
     for (controller, is_requested) in [
-        (Controller::Memory, limits.memory.is_some()),
-        (Controller::Cpu, limits.cpus.is_some()),
-        (Controller::Pids, limits.pids.is_some()),
+        (ResourceController::Memory, limits.memory.is_some()),
+        (ResourceController::Cpu, limits.cpus.is_some()),
+        (ResourceController::Pids, limits.pids.is_some()),
     ] {
         if is_requested && !controllers.contains_key(&controller) {
             return refuse(

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, ListVolumesOptions};
 use serde::Serialize;
 
-use super::engine::{Engine, is_missing};
+use super::engine::{DockerEngine, is_missing};
 use super::janitor::{remove_container, remove_volume};
-use super::labels::{OWNER, Stale, filter};
+use super::labels::{OWNER, StalenessCriteria, filter};
 use super::options::DockerOptions;
 use crate::SandboxError;
 
 /// Docker resources that were or could be removed, by their ids in the engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct CleanUp {
+pub struct DockerCleanUp {
     /// Container ids.
     pub containers: Vec<String>,
     /// Volume names.
@@ -26,31 +26,34 @@ pub struct CleanUp {
 
 /// Removes resources of the owner in the options that ended processes created, except the sandboxes in `keep`, which
 /// are to be adopted. Resources without both of menace's labels are not touched.
-pub async fn clean_up(options: &DockerOptions, keep: &BTreeSet<String>) -> Result<CleanUp, SandboxError> {
-    let engine = Engine::connect(options).await?;
+pub async fn clean_up(
+    options: &DockerOptions,
+    keep: &BTreeSet<String>,
+) -> Result<DockerCleanUp, SandboxError> {
+    let engine = DockerEngine::connect(options).await?;
     let unlisted = BTreeSet::new();
-    let stale = Stale { owner: &options.owner, keep, listed: &unlisted, lifetime: None };
+    let stale = StalenessCriteria { owner: &options.owner, keep, listed: &unlisted, lifetime: None };
     remove_stale(&engine, &stale).await
 }
 
 /// Resources of an owner: those that [`clean_up`] would remove, and those that it would leave.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Inventory {
+pub struct DockerInventory {
     /// Resources that would be removed.
-    pub stale: CleanUp,
+    pub stale: DockerCleanUp,
     /// Resources that would stay.
-    pub in_use: CleanUp,
+    pub in_use: DockerCleanUp,
 }
 
 /// Lists the resources of an owner without removing any.
-pub async fn look_around(
+pub async fn list_resources(
     options: &DockerOptions,
     keep: &BTreeSet<String>,
-) -> Result<Inventory, SandboxError> {
-    let engine = Engine::connect(options).await?;
+) -> Result<DockerInventory, SandboxError> {
+    let engine = DockerEngine::connect(options).await?;
     let unlisted = BTreeSet::new();
-    let stale = Stale { owner: &options.owner, keep, listed: &unlisted, lifetime: None };
-    let mut found = Inventory::default();
+    let stale = StalenessCriteria { owner: &options.owner, keep, listed: &unlisted, lifetime: None };
+    let mut found = DockerInventory::default();
     for (kind, name, is_stale) in list(&engine, &stale).await? {
         let side = if is_stale { &mut found.stale } else { &mut found.in_use };
         side.add(kind, name);
@@ -59,8 +62,11 @@ pub async fn look_around(
 }
 
 /// Removes stale resources. A failed removal does not prevent the others.
-pub(super) async fn remove_stale(engine: &Engine, stale: &Stale<'_>) -> Result<CleanUp, SandboxError> {
-    let mut done = CleanUp::default();
+pub(super) async fn remove_stale(
+    engine: &DockerEngine,
+    stale: &StalenessCriteria<'_>,
+) -> Result<DockerCleanUp, SandboxError> {
+    let mut done = DockerCleanUp::default();
     for (kind, name, is_stale) in list(engine, stale).await? {
         if !is_stale {
             continue;
@@ -74,24 +80,27 @@ pub(super) async fn remove_stale(engine: &Engine, stale: &Stale<'_>) -> Result<C
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum DockerResourceKind {
     Container,
     Volume,
     Network,
 }
 
-impl CleanUp {
-    fn add(&mut self, kind: Kind, name: String) {
+impl DockerCleanUp {
+    fn add(&mut self, kind: DockerResourceKind, name: String) {
         match kind {
-            Kind::Container => self.containers.push(name),
-            Kind::Volume => self.volumes.push(name),
-            Kind::Network => self.networks.push(name),
+            DockerResourceKind::Container => self.containers.push(name),
+            DockerResourceKind::Volume => self.volumes.push(name),
+            DockerResourceKind::Network => self.networks.push(name),
         }
     }
 }
 
 /// Lists all resources of an owner with whether they are stale; containers first, because they hold the others.
-async fn list(engine: &Engine, stale: &Stale<'_>) -> Result<Vec<(Kind, String, bool)>, SandboxError> {
+async fn list(
+    engine: &DockerEngine,
+    stale: &StalenessCriteria<'_>,
+) -> Result<Vec<(DockerResourceKind, String, bool)>, SandboxError> {
     let failed = |error| engine.failed("list stale resources", error);
     let filters = Some(filter(OWNER, stale.owner));
     let mut found = Vec::new();
@@ -99,29 +108,29 @@ async fn list(engine: &Engine, stale: &Stale<'_>) -> Result<Vec<(Kind, String, b
         ListContainersOptions { all: true, filters: filters.clone(), ..ListContainersOptions::default() };
     for container in engine.docker.list_containers(Some(containers)).await.map_err(failed)? {
         if let (Some(id), Some(labels)) = (container.id, container.labels) {
-            found.push((Kind::Container, id, stale.is_stale(&labels)));
+            found.push((DockerResourceKind::Container, id, stale.is_stale(&labels)));
         }
     }
     let volumes = ListVolumesOptions { filters: filters.clone() };
     let volumes = engine.docker.list_volumes(Some(volumes)).await.map_err(failed)?.volumes;
     for volume in volumes.unwrap_or_default() {
         let is_stale = stale.is_stale(&volume.labels);
-        found.push((Kind::Volume, volume.name, is_stale));
+        found.push((DockerResourceKind::Volume, volume.name, is_stale));
     }
     let networks = ListNetworksOptions { filters };
     for network in engine.docker.list_networks(Some(networks)).await.map_err(failed)? {
         if let (Some(id), Some(labels)) = (network.id, network.labels) {
-            found.push((Kind::Network, id, stale.is_stale(&labels)));
+            found.push((DockerResourceKind::Network, id, stale.is_stale(&labels)));
         }
     }
     Ok(found)
 }
 
-async fn remove(engine: &Engine, kind: Kind, name: &str) -> Result<(), SandboxError> {
+async fn remove(engine: &DockerEngine, kind: DockerResourceKind, name: &str) -> Result<(), SandboxError> {
     let removed = match kind {
-        Kind::Container => remove_container(&engine.docker, name).await,
-        Kind::Volume => remove_volume(&engine.docker, name).await,
-        Kind::Network => match engine.docker.remove_network(name).await {
+        DockerResourceKind::Container => remove_container(&engine.docker, name).await,
+        DockerResourceKind::Volume => remove_volume(&engine.docker, name).await,
+        DockerResourceKind::Network => match engine.docker.remove_network(name).await {
             Err(error) if is_missing(&error) => Ok(()),
             result => result,
         },

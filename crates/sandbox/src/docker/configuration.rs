@@ -7,23 +7,26 @@ use bollard::models::{
     MountBindOptions, MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, ResourcesUlimits,
 };
 use menace_guest::protocol::{FIRST, PLACE};
-use menace_model::sandbox::{Access, Limits, SandboxSpec, User, WORKSPACE, Workspace};
+use menace_model::sandbox::{
+    MountAccess, SandboxLimits, SandboxSpec, SandboxUser, WORKSPACE, WorkspaceContent,
+};
 
 /// Directory of the guest program in the container.
 pub(super) const OURS: &str = "/.menace";
 
 /// Volumes of a container, outside of its own layer.
-pub(super) struct Volumes {
+pub(super) struct ContainerVolumes {
     /// Volume for `/workspace`.
     pub(super) workspace: Option<String>,
     /// Volume for the guest program, if the layer is read-only.
     pub(super) ours: Option<String>,
 }
 
-impl Volumes {
+impl ContainerVolumes {
     /// Names of the volumes that a sandbox needs.
     pub(super) fn of(spec: &SandboxSpec, id: &str) -> Self {
-        let has_volume = !matches!(spec.workspace, Workspace::ReadWrite(_)) && spec.limits.disk.is_none();
+        let has_volume =
+            !matches!(spec.workspace, WorkspaceContent::ReadWrite(_)) && spec.limits.disk.is_none();
         Self {
             workspace: has_volume.then(|| format!("{id}-workspace")),
             ours: is_read_only(spec).then(|| format!("{id}-ours")),
@@ -34,8 +37,8 @@ impl Volumes {
         self.workspace.iter().chain(&self.ours)
     }
 
-    pub(super) fn mounts(&self, access: Access) -> Vec<Mount> {
-        let workspace = self.workspace.as_ref().map(|name| volume(name, WORKSPACE, Access::ReadWrite));
+    pub(super) fn mounts(&self, access: MountAccess) -> Vec<Mount> {
+        let workspace = self.workspace.as_ref().map(|name| volume(name, WORKSPACE, MountAccess::ReadWrite));
         let ours = self.ours.as_ref().map(|name| volume(name, OURS, access));
         workspace.into_iter().chain(ours).collect()
     }
@@ -48,7 +51,7 @@ pub(super) fn is_read_only(spec: &SandboxSpec) -> bool {
 }
 
 /// User in the engine's notation.
-pub(super) fn user_text(user: User) -> String {
+pub(super) fn user_text(user: SandboxUser) -> String {
     format!("{}:{}", user.uid, user.gid)
 }
 
@@ -56,7 +59,7 @@ pub(super) fn user_text(user: User) -> String {
 pub(super) fn container(
     spec: &SandboxSpec,
     image: &str,
-    volumes: &Volumes,
+    volumes: &ContainerVolumes,
     labels: HashMap<String, String>,
     copied: u64,
 ) -> ContainerCreateBody {
@@ -73,7 +76,7 @@ pub(super) fn container(
     }
 }
 
-fn host_config(spec: &SandboxSpec, volumes: &Volumes, copied: u64) -> HostConfig {
+fn host_config(spec: &SandboxSpec, volumes: &ContainerVolumes, copied: u64) -> HostConfig {
     let limits = &spec.limits;
     let memory = i64::try_from(limits.effective_memory()).ok();
     HostConfig {
@@ -129,7 +132,7 @@ pub(super) fn nano_cpus(cpus: f64) -> i64 {
 
 /// Tmpfs mounts whose sizes add up to the disk limit: engines have no other quota that works everywhere.
 fn memory_disks(spec: &SandboxSpec, copied: u64) -> HashMap<String, String> {
-    let User { uid, gid } = spec.user;
+    let SandboxUser { uid, gid } = spec.user;
     let disk = spec.limits.disk.unwrap_or_else(|| spec.limits.effective_disk());
     let options = |size: u64, ownership: &str| {
         // An empty file takes kernel memory that no byte limit counts.
@@ -142,17 +145,17 @@ fn memory_disks(spec: &SandboxSpec, copied: u64) -> HashMap<String, String> {
         return disks;
     }
     disks.insert("/tmp".to_owned(), shared);
-    if !matches!(spec.workspace, Workspace::ReadWrite(_)) {
+    if !matches!(spec.workspace, WorkspaceContent::ReadWrite(_)) {
         let size = disk - disk / 4 + copied;
         disks.insert(WORKSPACE.to_owned(), options(size, &format!("mode=755,uid={uid},gid={gid}")));
     }
     disks
 }
 
-fn mounts(spec: &SandboxSpec, volumes: &Volumes) -> Vec<Mount> {
-    let mut mounts = volumes.mounts(Access::ReadOnly);
-    if let Workspace::ReadWrite(directory) = &spec.workspace {
-        mounts.push(bind(&directory.to_string_lossy(), WORKSPACE, Access::ReadWrite));
+fn mounts(spec: &SandboxSpec, volumes: &ContainerVolumes) -> Vec<Mount> {
+    let mut mounts = volumes.mounts(MountAccess::ReadOnly);
+    if let WorkspaceContent::ReadWrite(directory) = &spec.workspace {
+        mounts.push(bind(&directory.to_string_lossy(), WORKSPACE, MountAccess::ReadWrite));
     }
     mounts.extend(
         spec.mounts.iter().map(|mount| {
@@ -162,24 +165,24 @@ fn mounts(spec: &SandboxSpec, volumes: &Volumes) -> Vec<Mount> {
     mounts
 }
 
-fn volume(name: &str, target: &str, access: Access) -> Mount {
+fn volume(name: &str, target: &str, access: MountAccess) -> Mount {
     Mount {
         typ: Some(MountType::VOLUME),
         source: Some(name.to_owned()),
         target: Some(target.to_owned()),
-        read_only: Some(access == Access::ReadOnly),
+        read_only: Some(access == MountAccess::ReadOnly),
         // Files of the image at this path must not be copied into the volume.
         volume_options: Some(MountVolumeOptions { no_copy: Some(true), ..MountVolumeOptions::default() }),
         ..Mount::default()
     }
 }
 
-fn bind(source: &str, target: &str, access: Access) -> Mount {
+fn bind(source: &str, target: &str, access: MountAccess) -> Mount {
     Mount {
         typ: Some(MountType::BIND),
         source: Some(source.to_owned()),
         target: Some(target.to_owned()),
-        read_only: Some(access == Access::ReadOnly),
+        read_only: Some(access == MountAccess::ReadOnly),
         bind_options: Some(MountBindOptions {
             propagation: Some(MountBindOptionsPropagationEnum::PRIVATE),
             // Submounts would stay writable.
@@ -196,7 +199,7 @@ fn ulimit(name: &str, value: u64) -> ResourcesUlimits {
 }
 
 /// Properties that cannot be enforced and were not requested.
-pub(super) fn left_out(limits: &Limits) -> Vec<String> {
+pub(super) fn unenforced_properties(limits: &SandboxLimits) -> Vec<String> {
     if limits.disk.is_some() {
         return Vec::new();
     }

@@ -11,15 +11,15 @@ use bollard::query_parameters::{
     CreateContainerOptions, RenameContainerOptions, StartContainerOptions, UploadToContainerOptions,
 };
 use menace_guest::protocol::PLACE;
-use menace_model::sandbox::{Access, SandboxSpec, User, WORKSPACE, Workspace};
+use menace_model::sandbox::{MountAccess, SandboxSpec, SandboxUser, WORKSPACE, WorkspaceContent};
 
 use super::adopt::name_of;
-use super::configuration::{Volumes, container, user_text};
-use super::engine::{Engine, is_missing};
-use super::handle::Handle;
-use super::janitor::{Janitor, remove, remove_container};
+use super::configuration::{ContainerVolumes, container, user_text};
+use super::engine::{DockerEngine, is_missing};
+use super::guest_requests::unpack;
+use super::handle::ContainerHandle;
+use super::janitor::{ContainerJanitor, remove, remove_container};
 use super::labels::labels;
-use super::work::unpack;
 use super::{check, host_files};
 use crate::SandboxError;
 
@@ -28,16 +28,16 @@ const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/menace-guest"))
 
 /// Factory of containers.
 #[derive(Clone)]
-pub(super) struct Maker {
-    pub(super) engine: Arc<Engine>,
-    pub(super) janitor: Arc<Janitor>,
+pub(super) struct ContainerFactory {
+    pub(super) engine: Arc<DockerEngine>,
+    pub(super) janitor: Arc<ContainerJanitor>,
     pub(super) owner: String,
     pub(super) default_image: String,
 }
 
 /// Image as the engine currently resolves it.
 #[derive(Debug, Clone)]
-pub(super) struct Image {
+pub(super) struct ResolvedImage {
     pub(super) name: String,
     /// Id that the name resolves to at present; it can change later.
     pub(super) id: String,
@@ -46,20 +46,20 @@ pub(super) struct Image {
 }
 
 /// Running container.
-pub(super) struct Made {
-    pub(super) handle: Arc<Handle>,
+pub(super) struct StartedContainer {
+    pub(super) handle: Arc<ContainerHandle>,
     /// Time at which all host files had been copied into it.
     pub(super) since: Option<i128>,
 }
 
 /// Removes a partly created container if its creation is cancelled.
-struct Unfinished<'a> {
-    janitor: &'a Janitor,
+struct ContainerCreationGuard<'a> {
+    janitor: &'a ContainerJanitor,
     id: &'a str,
     is_finished: bool,
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for ContainerCreationGuard<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
             self.janitor.remove_later(self.id);
@@ -67,9 +67,9 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-impl Maker {
+impl ContainerFactory {
     /// Makes paths of a spec absolute, rejects unsupported properties, and resolves its image.
-    pub(super) async fn check(&self, spec: &mut SandboxSpec) -> Result<Image, SandboxError> {
+    pub(super) async fn check(&self, spec: &mut SandboxSpec) -> Result<ResolvedImage, SandboxError> {
         check::check(spec, &self.engine)?;
         self.image(spec.image.as_deref().unwrap_or(&self.default_image)).await
     }
@@ -78,13 +78,13 @@ impl Maker {
     pub(super) async fn make(
         &self,
         spec: &SandboxSpec,
-        image: &Image,
+        image: &ResolvedImage,
         id: &str,
         pool_label: Option<&str>,
-    ) -> Result<Made, SandboxError> {
+    ) -> Result<StartedContainer, SandboxError> {
         let mut labels = labels(&self.owner, id, spec)?;
         labels.extend(pool_label.map(|label| (label.to_owned(), "1".to_owned())));
-        let mut unfinished = Unfinished { janitor: &self.janitor, id, is_finished: false };
+        let mut unfinished = ContainerCreationGuard { janitor: &self.janitor, id, is_finished: false };
         let made = self.make_parts(spec, id, &image.name, labels).await;
         if made.is_err() {
             remove(&self.engine.docker, id)
@@ -97,9 +97,9 @@ impl Maker {
     }
 
     /// Resolves the name of an image.
-    pub(super) async fn image(&self, name: &str) -> Result<Image, SandboxError> {
+    pub(super) async fn image(&self, name: &str) -> Result<ResolvedImage, SandboxError> {
         match self.engine.docker.inspect_image(name).await {
-            Ok(found) => Ok(Image {
+            Ok(found) => Ok(ResolvedImage {
                 name: name.to_owned(),
                 id: found.id.unwrap_or_default(),
                 environment: found.config.and_then(|config| config.env).unwrap_or_default(),
@@ -118,13 +118,15 @@ impl Maker {
         id: &str,
         image: &str,
         labels: HashMap<String, String>,
-    ) -> Result<Made, SandboxError> {
+    ) -> Result<StartedContainer, SandboxError> {
         let files = match &spec.workspace {
-            Workspace::CopyOnWrite(directory) => Some((directory.clone(), host_files::below(directory)?)),
-            Workspace::Empty | Workspace::ReadWrite(_) => None,
+            WorkspaceContent::CopyOnWrite(directory) => {
+                Some((directory.clone(), host_files::below(directory)?))
+            }
+            WorkspaceContent::Empty | WorkspaceContent::ReadWrite(_) => None,
         };
         let copied = files.as_ref().map_or(0, |(_, files)| host_files::size(files));
-        let volumes = Volumes::of(spec, id);
+        let volumes = ContainerVolumes::of(spec, id);
         self.make_volumes(&volumes, &labels).await?;
         if volumes.ours.is_some() {
             self.fill_volumes(spec, image, &volumes, &labels).await?;
@@ -136,7 +138,7 @@ impl Maker {
             self.upload(&container, spec.user).await?;
         }
         self.start(&container).await?;
-        let handle = Arc::new(Handle {
+        let handle = Arc::new(ContainerHandle {
             engine: Arc::clone(&self.engine),
             id: id.to_owned(),
             container,
@@ -148,23 +150,23 @@ impl Maker {
             None => None,
             Some((directory, files)) => Some(self.copy(&handle, directory, files).await?),
         };
-        Ok(Made { handle, since })
+        Ok(StartedContainer { handle, since })
     }
 
     /// Copies the host files of a spec into a running container; returns the time of completion.
     pub(super) async fn fill(
         &self,
-        handle: &Arc<Handle>,
+        handle: &Arc<ContainerHandle>,
         spec: &SandboxSpec,
     ) -> Result<Option<i128>, SandboxError> {
-        let Workspace::CopyOnWrite(directory) = &spec.workspace else { return Ok(None) };
+        let WorkspaceContent::CopyOnWrite(directory) = &spec.workspace else { return Ok(None) };
         let files = host_files::below(directory)?;
         Ok(Some(self.copy(handle, directory.clone(), files).await?))
     }
 
     async fn make_volumes(
         &self,
-        volumes: &Volumes,
+        volumes: &ContainerVolumes,
         labels: &HashMap<String, String>,
     ) -> Result<(), SandboxError> {
         for name in volumes.names() {
@@ -185,7 +187,7 @@ impl Maker {
         &self,
         spec: &SandboxSpec,
         image: &str,
-        volumes: &Volumes,
+        volumes: &ContainerVolumes,
         labels: &HashMap<String, String>,
     ) -> Result<(), SandboxError> {
         let body = ContainerCreateBody {
@@ -193,7 +195,7 @@ impl Maker {
             entrypoint: Some(vec![PLACE.into()]),
             labels: Some(labels.clone()),
             host_config: Some(HostConfig {
-                mounts: Some(volumes.mounts(Access::ReadWrite)),
+                mounts: Some(volumes.mounts(MountAccess::ReadWrite)),
                 network_mode: Some("none".into()),
                 ..HostConfig::default()
             }),
@@ -212,7 +214,7 @@ impl Maker {
         Ok(made.map_err(|error| self.engine.failed("create a container", error))?.id)
     }
 
-    async fn upload(&self, container: &str, user: User) -> Result<(), SandboxError> {
+    async fn upload(&self, container: &str, user: SandboxUser) -> Result<(), SandboxError> {
         let archive = archive(user).map_err(SandboxError::io("pack the program for containers"))?;
         let options = UploadToContainerOptions { path: "/".into(), ..UploadToContainerOptions::default() };
         let body = body_full(archive.into());
@@ -229,7 +231,7 @@ impl Maker {
     /// container that can still be changed, and a process that adopts the sandbox needs the time.
     async fn copy(
         &self,
-        handle: &Arc<Handle>,
+        handle: &Arc<ContainerHandle>,
         directory: std::path::PathBuf,
         files: Vec<(std::path::PathBuf, std::fs::Metadata)>,
     ) -> Result<i128, SandboxError> {
@@ -246,10 +248,10 @@ impl Maker {
 }
 
 /// Archive with the guest program and the directories that the user can write to.
-fn archive(user: User) -> std::io::Result<Vec<u8>> {
+fn archive(user: SandboxUser) -> std::io::Result<Vec<u8>> {
     let mut builder = tar::Builder::new(Vec::with_capacity(PROGRAM.len() + (16 << 10)));
-    let root = User { uid: 0, gid: 0 };
-    let mut add = |name: &str, mode: u32, owner: User, content: Option<&[u8]>| {
+    let root = SandboxUser { uid: 0, gid: 0 };
+    let mut add = |name: &str, mode: u32, owner: SandboxUser, content: Option<&[u8]>| {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(if content.is_some() {
             tar::EntryType::Regular

@@ -14,13 +14,13 @@ use crate::SandboxError;
 const TIMEOUT_SECONDS: u64 = 30;
 
 /// Connected engine.
-pub(super) struct Engine {
+pub(super) struct DockerEngine {
     pub(super) docker: Docker,
     pub(super) info: SystemInfo,
     host: String,
 }
 
-impl Engine {
+impl DockerEngine {
     /// Connects and queries the engine's features.
     pub(super) async fn connect(options: &DockerOptions) -> Result<Self, SandboxError> {
         let unreachable = |error| unreachable(&options.host, &error);

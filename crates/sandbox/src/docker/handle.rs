@@ -8,15 +8,15 @@ use bollard::errors::Error;
 use bollard::models::ContainerState;
 use bollard::query_parameters::KillContainerOptions;
 
-use super::engine::{Engine, is_conflict, is_missing};
+use super::engine::{DockerEngine, is_conflict, is_missing};
 use crate::SandboxError;
 
 /// Time that killed processes may take to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Container of a sandbox. Outlives the sandbox while a command still has to be notified of its end.
-pub(super) struct Handle {
-    pub(super) engine: Arc<Engine>,
+pub(super) struct ContainerHandle {
+    pub(super) engine: Arc<DockerEngine>,
     /// Id of the sandbox.
     pub(super) id: String,
     /// Id of the container in the engine.
@@ -27,7 +27,7 @@ pub(super) struct Handle {
     pub(super) is_paused: AtomicBool,
 }
 
-impl Handle {
+impl ContainerHandle {
     pub(super) fn gone(&self) -> SandboxError {
         SandboxError::Gone { id: self.id.clone() }
     }
@@ -56,14 +56,14 @@ impl Handle {
             };
         }
         // The engine's error for an ended container differs between requests.
-        match self.look().await {
+        match self.running_state().await {
             Err(gone) => gone,
             Ok(_) => self.engine.failed(action, error),
         }
     }
 
     /// State of the container, which must exist and run.
-    pub(super) async fn look(&self) -> Result<ContainerState, SandboxError> {
+    pub(super) async fn running_state(&self) -> Result<ContainerState, SandboxError> {
         self.check_alive()?;
         let state = self.state().await?;
         if state.running == Some(true) { Ok(state) } else { Err(self.gone()) }

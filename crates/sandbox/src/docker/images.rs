@@ -10,7 +10,7 @@ use bollard::{Docker, body_full, body_try_stream};
 use futures_util::StreamExt;
 use futures_util::stream::{self, Stream};
 
-use super::engine::Engine;
+use super::engine::DockerEngine;
 use super::options::DockerOptions;
 use crate::SandboxError;
 
@@ -29,7 +29,7 @@ const DOCKERFILE: &str =
 
 /// Makes the engine build menace's image under a name and returns the build log. Needs a registry and a network.
 pub async fn build_image(options: &DockerOptions, name: &str) -> Result<String, SandboxError> {
-    let engine = Engine::connect(options).await?;
+    let engine = DockerEngine::connect(options).await?;
     let docker = with_image_timeout(&engine);
     let context = context().map_err(SandboxError::io("pack a Dockerfile"))?;
     let build = BuildImageOptions {
@@ -60,7 +60,7 @@ fn context() -> io::Result<Vec<u8>> {
 /// Creates an image from a tar archive of a root directory.
 pub async fn import_image(options: &DockerOptions, root: &Path, name: &str) -> Result<(), SandboxError> {
     let (repository, tag) = name.split_once(':').unwrap_or((name, "latest"));
-    let engine = Engine::connect(options).await?;
+    let engine = DockerEngine::connect(options).await?;
     let docker = with_image_timeout(&engine);
     let archive =
         File::open(root).map_err(|source| SandboxError::HostPath { path: root.to_owned(), source })?;
@@ -78,7 +78,7 @@ pub async fn import_image(options: &DockerOptions, root: &Path, name: &str) -> R
     Ok(())
 }
 
-fn with_image_timeout(engine: &Engine) -> Docker {
+fn with_image_timeout(engine: &DockerEngine) -> Docker {
     let mut docker = engine.docker.clone();
     docker.set_timeout(IMAGE_TIMEOUT);
     docker

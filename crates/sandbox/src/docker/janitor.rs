@@ -15,7 +15,7 @@ use bollard::query_parameters::{
     RemoveVolumeOptions,
 };
 
-use super::engine::{Engine, is_conflict, is_missing};
+use super::engine::{DockerEngine, is_conflict, is_missing};
 use super::labels::{SANDBOX, filter};
 use super::options::DockerOptions;
 use crate::SandboxError;
@@ -91,14 +91,14 @@ fn still_in_use(what: &str) -> Error {
 }
 
 /// Background thread that removes dropped sandboxes. Dropping the janitor waits until all of them are removed.
-pub(super) struct Janitor {
+pub(super) struct ContainerJanitor {
     work: Mutex<Option<Sender<String>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Sandboxes that could not be removed, for a later retry.
     failed: Arc<Mutex<Vec<String>>>,
 }
 
-impl Janitor {
+impl ContainerJanitor {
     /// Starts the thread.
     pub(super) fn start(options: &DockerOptions) -> Result<Arc<Self>, SandboxError> {
         let (work, pending) = channel();
@@ -127,7 +127,7 @@ impl Janitor {
     }
 }
 
-impl Drop for Janitor {
+impl Drop for ContainerJanitor {
     fn drop(&mut self) {
         drop(self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take());
         let thread = self.thread.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take();
@@ -144,7 +144,7 @@ fn remove_pending(pending: &Receiver<String>, options: &DockerOptions, failures:
     };
     for id in pending {
         let removed = runtime.block_on(async {
-            let engine = Engine::connect(options).await?;
+            let engine = DockerEngine::connect(options).await?;
             remove(&engine.docker, &id).await.map_err(|error| engine.failed("remove a container", error))
         });
         if let Err(error) = removed {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use menace_model::sandbox::SandboxSpec;
 
 use crate::SandboxError;
-use crate::author::Author;
+use crate::resource_creator::ResourceCreator;
 
 /// Owner of the resource.
 pub(super) const OWNER: &str = "menace.owner";
@@ -34,7 +34,7 @@ pub(super) fn labels(
     let mut labels: HashMap<String, String> = spec.labels.clone().into_iter().collect();
     labels.insert(OWNER.to_owned(), owner.to_owned());
     labels.insert(SANDBOX.to_owned(), id.to_owned());
-    labels.insert(PROCESS.to_owned(), Author::this().text());
+    labels.insert(PROCESS.to_owned(), ResourceCreator::this().text());
     labels.insert(CREATED.to_owned(), seconds_since_1970().to_string());
     Ok(labels)
 }
@@ -49,7 +49,7 @@ pub(super) fn filter(label: &str, value: &str) -> HashMap<String, Vec<String>> {
 }
 
 /// Criteria for stale resources.
-pub(super) struct Stale<'a> {
+pub(super) struct StalenessCriteria<'a> {
     pub(super) owner: &'a str,
     /// Sandboxes in use or to be adopted.
     pub(super) keep: &'a BTreeSet<String>,
@@ -59,7 +59,7 @@ pub(super) struct Stale<'a> {
     pub(super) lifetime: Option<Duration>,
 }
 
-impl Stale<'_> {
+impl StalenessCriteria<'_> {
     /// Whether the resource with these labels is stale. Resources without both the owner and the sandbox label never
     /// are.
     pub(super) fn is_stale(&self, labels: &HashMap<String, String>) -> bool {
@@ -67,8 +67,10 @@ impl Stale<'_> {
         if labels.get(OWNER).is_none_or(|owner| owner != self.owner) || self.keep.contains(id) {
             return false;
         }
-        let this = Author::this();
-        let Some(author) = labels.get(PROCESS).and_then(|text| Author::parse(text)) else { return false };
+        let this = ResourceCreator::this();
+        let Some(author) = labels.get(PROCESS).and_then(|text| ResourceCreator::parse(text)) else {
+            return false;
+        };
         if self.listed.contains(id) || author.is_gone(&this) {
             return true;
         }
@@ -94,14 +96,19 @@ mod tests {
     fn only_own_untracked_resources_are_stale() {
         let (keep, listed) =
             (BTreeSet::from(["sb-kept".to_owned()]), BTreeSet::from(["sb-listed".to_owned()]));
-        let stale = Stale { owner: "me", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
+        let stale =
+            StalenessCriteria { owner: "me", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
         assert!(stale.is_stale(&created_labels("sb-old")), "this process created it and does not track it");
         assert!(!stale.is_stale(&created_labels("sb-kept")));
-        let young = Stale { lifetime: Some(Duration::from_mins(1)), ..stale };
+        let young = StalenessCriteria { lifetime: Some(Duration::from_mins(1)), ..stale };
         assert!(!young.is_stale(&created_labels("sb-old")), "it may be about to be used");
         assert!(young.is_stale(&created_labels("sb-listed")), "the process that recorded it has ended");
-        let foreign =
-            Stale { owner: "another", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
+        let foreign = StalenessCriteria {
+            owner: "another",
+            keep: &keep,
+            listed: &listed,
+            lifetime: Some(Duration::ZERO),
+        };
         assert!(!foreign.is_stale(&created_labels("sb-old")));
         for label in [OWNER, SANDBOX, PROCESS] {
             let mut without = created_labels("sb-listed");

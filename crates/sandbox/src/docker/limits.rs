@@ -4,11 +4,14 @@ use bollard::models::ContainerUpdateBody;
 use menace_model::sandbox::LimitsChange;
 
 use super::configuration::{OUR_PROCESSES, nano_cpus};
-use super::handle::Handle;
+use super::handle::ContainerHandle;
 use crate::SandboxError;
 
 /// Applies changed limits through the engine. The limits must have been checked.
-pub(super) async fn change_limits(handle: &Handle, change: LimitsChange) -> Result<(), SandboxError> {
+pub(super) async fn change_limits(
+    handle: &ContainerHandle,
+    change: LimitsChange,
+) -> Result<(), SandboxError> {
     handle.check_alive()?;
     let memory = change.memory.and_then(|bytes| i64::try_from(bytes).ok());
     let body = ContainerUpdateBody {

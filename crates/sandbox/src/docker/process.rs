@@ -6,17 +6,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use menace_guest::protocol::{Control, End, Kind, Order, Report, Run, Step, encode};
-use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, TerminalSize, Usage, WORKSPACE};
+use menace_guest::protocol::{
+    CommandControl, GuestCommand, GuestCommandResult, GuestFrameKind, GuestReport, GuestRequest,
+    GuestStartStep, encode,
+};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, ResourceUsage, SandboxSpec, TerminalSize, WORKSPACE};
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
 
-use super::feeding::Feeding;
-use super::handle::Handle;
-use super::link::{FromInside, Link, ToInside, parse, wrong};
-use super::work::inspect;
+use super::container_channel::{ContainerChannel, ContainerReceiver, ContainerSender, parse, protocol_error};
+use super::guest_requests::inspect;
+use super::handle::ContainerHandle;
+use super::stdin::ContainerStdinSender;
 use crate::environment::BaseEnvironment;
-use crate::kept::Kept;
-use crate::{Event, Process, SandboxError};
+use crate::output_capture::OutputCapture;
+use crate::{ProcessEvent, SandboxError, SandboxProcess};
 
 /// Time after the timeout in which the leader of a command must report its end. A silent leader may have been stopped
 /// by its command, so it is continued, which is harmless.
@@ -33,24 +36,24 @@ const STARTING_ATTEMPTS: usize = 10;
 const STREAM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Meaning of a report for a command.
-enum Heard {
+enum CommandProgress {
     /// Nothing of interest to the caller.
     Nothing,
     /// The kernel has accepted the program.
     Started,
     /// The command ended.
-    Ended(Box<End>),
+    Ended(Box<GuestCommandResult>),
     /// The leader of the command failed.
     LeaderFailed,
 }
 
 /// Running or ended command.
 pub(super) struct DockerProcess {
-    handle: Arc<Handle>,
+    handle: Arc<ContainerHandle>,
     /// `None` once the command is over.
-    from: Option<FromInside>,
-    to: ToInside,
-    feeding: Feeding,
+    from: Option<ContainerReceiver>,
+    to: ContainerSender,
+    feeding: ContainerStdinSender,
     stdin: Option<DuplexStream>,
     program: String,
     directory: PathBuf,
@@ -65,7 +68,7 @@ pub(super) struct DockerProcess {
 impl DockerProcess {
     /// Requests a command. The first report says whether it could be started.
     pub(super) async fn start(
-        handle: &Arc<Handle>,
+        handle: &Arc<ContainerHandle>,
         spec: &SandboxSpec,
         environment: &BaseEnvironment,
         request: ExecRequest,
@@ -77,7 +80,7 @@ impl DockerProcess {
             });
         };
         let directory = request.directory.clone().unwrap_or_else(|| PathBuf::from(WORKSPACE));
-        let run = Run {
+        let run = GuestCommand {
             environment: environment.of_command(spec, &request),
             command: request.command,
             directory: directory.clone(),
@@ -86,8 +89,8 @@ impl DockerProcess {
             exclusive: request.exclusive,
             terminal: request.terminal,
         };
-        let link = Link::open(handle, &Order::Run(Box::new(run))).await?;
-        let (feeding, stdin) = Feeding::start(link.to.clone(), request.stdin);
+        let link = ContainerChannel::open(handle, &GuestRequest::Run(Box::new(run))).await?;
+        let (feeding, stdin) = ContainerStdinSender::start(link.to.clone(), request.stdin);
         Ok(Self {
             handle: Arc::clone(handle),
             from: Some(link.from),
@@ -128,14 +131,16 @@ impl DockerProcess {
         loop {
             let Some(from) = &mut self.from else { return Err(self.handle.gone()) };
             match from.next().await? {
-                Some((Kind::Report, body)) => match self.apply_report(parse(&body)?)? {
-                    Heard::Nothing => {}
-                    Heard::Started => return Ok(()),
-                    Heard::Ended(_) | Heard::LeaderFailed => {
-                        return Err(wrong("the end of a command before its start"));
+                Some((GuestFrameKind::Report, body)) => match self.apply_report(parse(&body)?)? {
+                    CommandProgress::Nothing => {}
+                    CommandProgress::Started => return Ok(()),
+                    CommandProgress::Ended(_) | CommandProgress::LeaderFailed => {
+                        return Err(protocol_error("the end of a command before its start"));
                     }
                 },
-                Some((kind, _)) => return Err(wrong(&format!("{kind:?} before a command has started"))),
+                Some((kind, _)) => {
+                    return Err(protocol_error(&format!("{kind:?} before a command has started")));
+                }
                 None => {
                     self.ended_silently().await?;
                     return Err(self.handle.gone());
@@ -147,12 +152,12 @@ impl DockerProcess {
     /// Waits for the end of the command and captures its output up to the limit.
     pub(super) async fn collect(mut self, limit: u64) -> Result<ExecOutcome, SandboxError> {
         self.stdin = None;
-        let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
+        let (mut stdout, mut stderr) = (OutputCapture::new(limit), OutputCapture::new(limit));
         loop {
             match self.next().await? {
-                Event::Stdout(bytes) => stdout.add(&bytes),
-                Event::Stderr(bytes) => stderr.add(&bytes),
-                Event::Exited(mut outcome) => {
+                ProcessEvent::Stdout(bytes) => stdout.add(&bytes),
+                ProcessEvent::Stderr(bytes) => stderr.add(&bytes),
+                ProcessEvent::Exited(mut outcome) => {
                     outcome.truncated = stdout.is_truncated || stderr.is_truncated;
                     outcome.stdout = stdout.text();
                     outcome.stderr = stderr.text();
@@ -163,51 +168,55 @@ impl DockerProcess {
     }
 
     /// Applies a report to the command's state.
-    fn apply_report(&mut self, report: Report) -> Result<Heard, SandboxError> {
+    fn apply_report(&mut self, report: GuestReport) -> Result<CommandProgress, SandboxError> {
         match report {
-            Report::Started => return Ok(Heard::Started),
-            Report::Starting { oom_kills } => {
+            GuestReport::Started => return Ok(CommandProgress::Started),
+            GuestReport::Starting { oom_kills } => {
                 self.oom_kills = oom_kills;
                 let latest = self.timeout.and_then(|timeout| timeout.checked_add(GRACE));
                 self.deadline = latest.and_then(|time| tokio::time::Instant::now().checked_add(time));
             }
-            Report::Consumed(bytes) => self.feeding.consumed(bytes),
-            Report::InputClosed => self.feeding.end(),
-            Report::Ended(end) => return Ok(Heard::Ended(end)),
-            Report::NotStarted { errno, step } => {
+            GuestReport::Consumed(bytes) => self.feeding.consumed(bytes),
+            GuestReport::InputClosed => self.feeding.end(),
+            GuestReport::Ended(end) => return Ok(CommandProgress::Ended(end)),
+            GuestReport::NotStarted { errno, step } => {
                 self.from = None;
                 return Err(self.not_started(errno, step));
             }
             // A command can destroy resources that its leader needs.
-            Report::Failed { problem } => {
+            GuestReport::Failed { problem } => {
                 tracing::debug!("the leader of a command in sandbox {} failed: {problem}", self.handle.id);
-                return Ok(Heard::LeaderFailed);
+                return Ok(CommandProgress::LeaderFailed);
             }
-            other => return Err(wrong(&format!("{other:?} of a command"))),
+            other => return Err(protocol_error(&format!("{other:?} of a command"))),
         }
-        Ok(Heard::Nothing)
+        Ok(CommandProgress::Nothing)
     }
 
-    fn not_started(&self, errno: i32, step: Step) -> SandboxError {
+    fn not_started(&self, errno: i32, step: GuestStartStep) -> SandboxError {
         let source = io::Error::from_raw_os_error(errno);
         match step {
-            Step::Directory => SandboxError::Inside {
+            GuestStartStep::Directory => SandboxError::Inside {
                 action: "enter",
                 path: self.directory.clone(),
                 reason: source.to_string(),
             },
-            Step::Terminal => SandboxError::Io { action: "create a terminal in a container", source },
-            Step::Execute | Step::Connect => SandboxError::Start { program: self.program.clone(), source },
+            GuestStartStep::Terminal => {
+                SandboxError::Io { action: "create a terminal in a container", source }
+            }
+            GuestStartStep::Execute | GuestStartStep::Connect => {
+                SandboxError::Start { program: self.program.clone(), source }
+            }
         }
     }
 
     /// Handles an end that the leader reported.
-    async fn ended(&mut self, end: End) -> Result<Event, SandboxError> {
-        self.over();
+    async fn ended(&mut self, end: GuestCommandResult) -> Result<ProcessEvent, SandboxError> {
+        self.close_streams();
         if end.has_survivors {
             self.handle.empty().await?;
         }
-        Ok(Event::Exited(Box::new(outcome(&end, self.has_quota))))
+        Ok(ProcessEvent::Exited(Box::new(outcome(&end, self.has_quota))))
     }
 
     /// Continues the leader, which has not reported the timeout.
@@ -221,36 +230,36 @@ impl DockerProcess {
     }
 
     /// Ends a command whose leader stays silent after the timeout.
-    async fn overdue(&mut self) -> Result<Event, SandboxError> {
+    async fn overdue(&mut self) -> Result<ProcessEvent, SandboxError> {
         self.kill_all_processes().await?;
-        let end = End { timed_out: true, ..self.unmeasured() };
-        Ok(Event::Exited(Box::new(without_usage(&end))))
+        let end = GuestCommandResult { timed_out: true, ..self.unmeasured() };
+        Ok(ProcessEvent::Exited(Box::new(without_usage(&end))))
     }
 
     /// Handles a leader that disappeared without a report: the command may have killed it, or the kernel's OOM killer.
-    async fn ended_silently(&mut self) -> Result<Event, SandboxError> {
+    async fn ended_silently(&mut self) -> Result<ProcessEvent, SandboxError> {
         if let Some(from) = &mut self.from
             && let Some(error) = from.end().await
         {
             let out_of_memory = self.handle.state().await.is_ok_and(|state| state.oom_killed == Some(true));
-            self.over();
+            self.close_streams();
             if !out_of_memory || !matches!(error, SandboxError::Gone { .. }) {
                 return Err(error);
             }
-            let end = End { oom_kills: Some(1), ..self.unmeasured() };
-            return Ok(Event::Exited(Box::new(without_usage(&end))));
+            let end = GuestCommandResult { oom_kills: Some(1), ..self.unmeasured() };
+            return Ok(ProcessEvent::Exited(Box::new(without_usage(&end))));
         }
         self.kill_all_processes().await?;
         let now = inspect(&self.handle).await?.oom_kills;
         let oom_kills = now.zip(self.oom_kills).map(|(now, before)| now.saturating_sub(before));
-        let end = End { oom_kills, ..self.unmeasured() };
-        Ok(Event::Exited(Box::new(without_usage(&end))))
+        let end = GuestCommandResult { oom_kills, ..self.unmeasured() };
+        Ok(ProcessEvent::Exited(Box::new(without_usage(&end))))
     }
 
     /// Kills all processes in the sandbox: without the leader the command's processes cannot be told from the others.
     async fn kill_all_processes(&mut self) -> Result<(), SandboxError> {
         let from = self.from.take();
-        self.over();
+        self.close_streams();
         if let Err(error) = self.handle.empty().await {
             self.handle.kill_container().await;
             return Err(error);
@@ -263,31 +272,31 @@ impl DockerProcess {
         Ok(())
     }
 
-    fn over(&mut self) {
+    fn close_streams(&mut self) {
         self.from = None;
         self.stdin = None;
         self.feeding.end();
     }
 
     /// End of a command as far as known without its leader.
-    fn unmeasured(&self) -> End {
+    fn unmeasured(&self) -> GuestCommandResult {
         let wall_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        End { signal: Some(libc::SIGKILL), wall_us, ..End::default() }
+        GuestCommandResult { signal: Some(libc::SIGKILL), wall_us, ..GuestCommandResult::default() }
     }
 
-    async fn control(&mut self, control: &Control) -> Result<(), SandboxError> {
+    async fn control(&mut self, control: &CommandControl) -> Result<(), SandboxError> {
         self.handle.check_alive()?;
         if self.from.is_none() {
             return Err(broken_pipe("control a command that has ended"));
         }
         let body = encode(control).map_err(SandboxError::io("write an order"))?;
-        self.to.send(Kind::Control, &body).await.map_err(SandboxError::io("control a command"))
+        self.to.send(GuestFrameKind::Control, &body).await.map_err(SandboxError::io("control a command"))
     }
 }
 
 #[async_trait]
-impl Process for DockerProcess {
-    async fn next(&mut self) -> Result<Event, SandboxError> {
+impl SandboxProcess for DockerProcess {
+    async fn next(&mut self) -> Result<ProcessEvent, SandboxError> {
         loop {
             let Some(from) = &mut self.from else { return Err(self.handle.gone()) };
             let heard = tokio::select! {
@@ -302,14 +311,14 @@ impl Process for DockerProcess {
                 }
             };
             match heard? {
-                Some((Kind::Output, bytes)) => return Ok(Event::Stdout(bytes)),
-                Some((Kind::Complaint, bytes)) => return Ok(Event::Stderr(bytes)),
-                Some((Kind::Report, body)) => match self.apply_report(parse(&body)?)? {
-                    Heard::Nothing | Heard::Started => {}
-                    Heard::Ended(end) => return self.ended(*end).await,
-                    Heard::LeaderFailed => return self.ended_silently().await,
+                Some((GuestFrameKind::Output, bytes)) => return Ok(ProcessEvent::Stdout(bytes)),
+                Some((GuestFrameKind::Complaint, bytes)) => return Ok(ProcessEvent::Stderr(bytes)),
+                Some((GuestFrameKind::Report, body)) => match self.apply_report(parse(&body)?)? {
+                    CommandProgress::Nothing | CommandProgress::Started => {}
+                    CommandProgress::Ended(end) => return self.ended(*end).await,
+                    CommandProgress::LeaderFailed => return self.ended_silently().await,
                 },
-                Some((kind, _)) => return Err(wrong(&format!("{kind:?} of a command"))),
+                Some((kind, _)) => return Err(protocol_error(&format!("{kind:?} of a command"))),
                 None => return self.ended_silently().await,
             }
         }
@@ -332,15 +341,15 @@ impl Process for DockerProcess {
     }
 
     async fn signal(&mut self, signal: i32) -> Result<(), SandboxError> {
-        self.control(&Control::Signal(signal)).await
+        self.control(&CommandControl::Signal(signal)).await
     }
 
     async fn kill(&mut self) -> Result<(), SandboxError> {
-        self.control(&Control::Kill).await
+        self.control(&CommandControl::Kill).await
     }
 
     async fn resize(&mut self, size: TerminalSize) -> Result<(), SandboxError> {
-        self.control(&Control::Resize(size)).await
+        self.control(&CommandControl::Resize(size)).await
     }
 }
 
@@ -355,15 +364,15 @@ impl Drop for DockerProcess {
     }
 }
 
-async fn ensure_ended(mut from: FromInside, to: ToInside, handle: Arc<Handle>) {
+async fn ensure_ended(mut from: ContainerReceiver, to: ContainerSender, handle: Arc<ContainerHandle>) {
     let ended = async {
-        let kill = encode(&Control::Kill).unwrap_or_default();
+        let kill = encode(&CommandControl::Kill).unwrap_or_default();
         // An ended command does not receive it.
-        drop(to.send(Kind::Control, &kill).await);
+        drop(to.send(GuestFrameKind::Control, &kill).await);
         let mut has_ended = false;
         while let Ok(Some((kind, body))) = from.next().await {
-            has_ended |=
-                kind == Kind::Report && matches!(parse(&body), Ok(Report::Ended(end)) if !end.has_survivors);
+            has_ended |= kind == GuestFrameKind::Report
+                && matches!(parse(&body), Ok(GuestReport::Ended(end)) if !end.has_survivors);
         }
         has_ended
     };
@@ -385,8 +394,8 @@ fn broken_pipe(action: &'static str) -> SandboxError {
 }
 
 /// Outcome of an ended command.
-fn outcome(end: &End, has_quota: bool) -> ExecOutcome {
-    let usage = Usage {
+fn outcome(end: &GuestCommandResult, has_quota: bool) -> ExecOutcome {
+    let usage = ResourceUsage {
         cpu_user_ms: Some(end.cpu_user_us as f64 / 1e3),
         cpu_system_ms: Some(end.cpu_system_us as f64 / 1e3),
         peak_rss_bytes: Some(end.peak_bytes),
@@ -397,7 +406,7 @@ fn outcome(end: &End, has_quota: bool) -> ExecOutcome {
     ExecOutcome { usage, ..without_usage(end) }
 }
 
-fn without_usage(end: &End) -> ExecOutcome {
+fn without_usage(end: &GuestCommandResult) -> ExecOutcome {
     let was_killed = end.timed_out || end.cpu_exceeded;
     ExecOutcome {
         exit_code: end.exit_code.filter(|_| !was_killed),

@@ -6,50 +6,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bollard::query_parameters::StartContainerOptions;
-use menace_guest::protocol::{Inspection, Order};
+use menace_guest::protocol::{GuestInspection, GuestRequest};
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
-    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Limits, LimitsChange, SandboxSpec,
-    SandboxState, Stats,
+    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileOperation, LimitsChange, SandboxIsolation,
+    SandboxLimits, SandboxSpec, SandboxState, SandboxStats,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::capabilities::in_use;
-use super::changes::Changes;
-use super::configuration::left_out;
-use super::container::Made;
+use super::changes::ContainerChanges;
+use super::configuration::unenforced_properties;
+use super::container::StartedContainer;
 use super::engine::is_conflict;
-use super::handle::Handle;
-use super::janitor::{Janitor, remove};
-use super::pool::Member;
+use super::handle::ContainerHandle;
+use super::janitor::{ContainerJanitor, remove};
+use super::pool::PoolMembership;
 use super::process::DockerProcess;
-use super::{check, connection, limits, stats, work};
+use super::{check, connection, guest_requests, limits, stats};
 use crate::environment::BaseEnvironment;
 use crate::native::namespaces_of_this_process;
-use crate::{Connection, Process, Sandbox, SandboxError, Snapshot, Watch};
+use crate::{Sandbox, SandboxConnection, SandboxError, SandboxFileWatch, SandboxProcess, SandboxSnapshot};
 
 /// Sandbox in a container.
 pub(super) struct DockerSandbox {
-    pub(super) handle: Arc<Handle>,
+    pub(super) handle: Arc<ContainerHandle>,
     spec: SandboxSpec,
     environment: BaseEnvironment,
     /// Time at which the host files had been copied into it.
     since: Option<i128>,
-    janitor: Arc<Janitor>,
+    janitor: Arc<ContainerJanitor>,
     /// Membership in the pool until the container is destroyed.
-    member: Mutex<Option<Member>>,
+    member: Mutex<Option<PoolMembership>>,
 }
 
 impl DockerSandbox {
     pub(super) fn new(
-        made: Made,
+        made: StartedContainer,
         spec: SandboxSpec,
         environment: BaseEnvironment,
-        janitor: Arc<Janitor>,
-        member: Option<Member>,
+        janitor: Arc<ContainerJanitor>,
+        member: Option<PoolMembership>,
     ) -> Self {
-        let Made { handle, since } = made;
+        let StartedContainer { handle, since } = made;
         Self { handle, spec, environment, since, janitor, member: Mutex::new(member) }
     }
 
@@ -57,8 +57,8 @@ impl DockerSandbox {
         DockerProcess::start(&self.handle, &self.spec, &self.environment, request).await
     }
 
-    async fn look(&self) -> Result<Changes, SandboxError> {
-        Changes::look(&self.handle, &self.spec, self.since).await
+    async fn scan_changes(&self) -> Result<ContainerChanges, SandboxError> {
+        ContainerChanges::scan(&self.handle, &self.spec, self.since).await
     }
 }
 
@@ -80,7 +80,7 @@ impl Sandbox for DockerSandbox {
         self.start_process(request).await?.collect(self.spec.limits.output).await
     }
 
-    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError> {
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn SandboxProcess>, SandboxError> {
         let mut process = self.start_process(request).await?;
         process.wait_until_started().await?;
         Ok(Box::new(process))
@@ -91,7 +91,7 @@ impl Sandbox for DockerSandbox {
         directory: &Path,
         archive: &mut (dyn AsyncRead + Send + Unpin),
     ) -> Result<(), SandboxError> {
-        work::unpack(&self.handle, directory, archive).await.map(drop)
+        guest_requests::unpack(&self.handle, directory, archive).await.map(drop)
     }
 
     async fn get(
@@ -99,28 +99,28 @@ impl Sandbox for DockerSandbox {
         path: &Path,
         archive: &mut (dyn AsyncWrite + Send + Unpin),
     ) -> Result<(), SandboxError> {
-        work::pack(&self.handle, &Order::Pack { path: path.to_owned() }, path, archive).await
+        guest_requests::pack(&self.handle, &GuestRequest::Pack { path: path.to_owned() }, path, archive).await
     }
 
-    async fn stats(&self) -> Result<Stats, SandboxError> {
+    async fn stats(&self) -> Result<SandboxStats, SandboxError> {
         let counted = stats::stats(&self.handle, self.spec.limits.cpus.is_some()).await?;
         // In a frozen container the guest program cannot count files.
         if self.handle.is_paused() {
             return Ok(counted);
         }
-        let disk_bytes = Some(work::inspect(&self.handle).await?.disk_bytes);
-        Ok(Stats { disk_bytes, ..counted })
+        let disk_bytes = Some(guest_requests::inspect(&self.handle).await?.disk_bytes);
+        Ok(SandboxStats { disk_bytes, ..counted })
     }
 
     async fn changes(&self) -> Result<FileChanges, SandboxError> {
-        Ok(self.look().await?.files())
+        Ok(self.scan_changes().await?.files())
     }
 
-    async fn isolation(&self) -> Result<Isolation, SandboxError> {
-        let inspection = work::inspect(&self.handle).await?;
-        let mut left_out = left_out(&self.spec.limits);
+    async fn isolation(&self) -> Result<SandboxIsolation, SandboxError> {
+        let inspection = guest_requests::inspect(&self.handle).await?;
+        let mut left_out = unenforced_properties(&self.spec.limits);
         let differs = differences(&self.handle, &inspection, &mut left_out)?;
-        Ok(Isolation {
+        Ok(SandboxIsolation {
             user_ns: differs("user"),
             mount_ns: differs("mnt"),
             pid_ns: differs("pid"),
@@ -153,15 +153,15 @@ impl Sandbox for DockerSandbox {
         Ok(Vec::new())
     }
 
-    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
-        work::files(&self.handle, work).await
+    async fn files(&self, work: FileOperation) -> Result<Vec<FileEntry>, SandboxError> {
+        guest_requests::files(&self.handle, work).await
     }
 
-    async fn watch(&self, path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
-        Ok(Box::new(work::watch(&self.handle, path).await?))
+    async fn watch(&self, path: &Path) -> Result<Box<dyn SandboxFileWatch>, SandboxError> {
+        Ok(Box::new(guest_requests::watch(&self.handle, path).await?))
     }
 
-    async fn connect(&self, port: u16) -> Result<Box<dyn Connection>, SandboxError> {
+    async fn connect(&self, port: u16) -> Result<Box<dyn SandboxConnection>, SandboxError> {
         Ok(Box::new(connection::connect(&self.handle, port).await?))
     }
 
@@ -169,7 +169,7 @@ impl Sandbox for DockerSandbox {
         let LimitsChange { memory, cpus, pids } = change;
         let disk = self.spec.limits.disk;
         let new_memory = memory.or(self.spec.limits.memory);
-        let limits = Limits { memory: new_memory, cpus, pids, disk, ..Limits::default() };
+        let limits = SandboxLimits { memory: new_memory, cpus, pids, disk, ..SandboxLimits::default() };
         check::limits(&limits, &self.handle.engine)?;
         limits::change_limits(&self.handle, change).await
     }
@@ -215,13 +215,13 @@ impl Sandbox for DockerSandbox {
         match self.handle.engine.docker.unpause_container(&self.handle.container).await {
             Ok(()) => Ok(()),
             // Another client of the engine has resumed it.
-            Err(error) if is_conflict(&error) => self.handle.look().await.map(drop),
+            Err(error) if is_conflict(&error) => self.handle.running_state().await.map(drop),
             Err(error) => Err(self.handle.failed("resume a container", error).await),
         }
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, SandboxError> {
-        self.look().await?.snapshot(&self.handle, &self.spec).await
+    async fn snapshot(&self) -> Result<SandboxSnapshot, SandboxError> {
+        self.scan_changes().await?.snapshot(&self.handle, &self.spec).await
     }
 
     async fn destroy(&self) -> Result<(), SandboxError> {
@@ -252,8 +252,8 @@ impl Sandbox for DockerSandbox {
 /// Returns a predicate that tells which namespaces differ from those of this process. For an engine on another machine
 /// this is unknown.
 fn differences(
-    handle: &Handle,
-    inspection: &Inspection,
+    handle: &ContainerHandle,
+    inspection: &GuestInspection,
     left_out: &mut Vec<String>,
 ) -> Result<impl Fn(&str) -> bool + use<>, SandboxError> {
     let host = if handle.engine.is_local() {

@@ -3,19 +3,19 @@
 use bollard::models::{ContainerCpuStats, ContainerStatsResponse};
 use bollard::query_parameters::StatsOptions;
 use futures_util::StreamExt;
-use menace_model::sandbox::{Stats, Usage};
+use menace_model::sandbox::{ResourceUsage, SandboxStats};
 
-use super::handle::Handle;
+use super::handle::ContainerHandle;
 use crate::SandboxError;
 
 /// Current resource usage. `has_quota` tells whether a CPU limit can have throttled processes.
-pub(super) async fn stats(handle: &Handle, has_quota: bool) -> Result<Stats, SandboxError> {
-    let counted = ask(handle).await?;
+pub(super) async fn stats(handle: &ContainerHandle, has_quota: bool) -> Result<SandboxStats, SandboxError> {
+    let counted = query_stats(handle).await?;
     let (user, system) = counted.cpu_stats.as_ref().and_then(processor_time).unzip();
     let throttled = counted.cpu_stats.as_ref().and_then(|cpu| cpu.throttling_data.as_ref()?.throttled_time);
     let memory = counted.memory_stats.as_ref();
-    Ok(Stats {
-        usage: Usage {
+    Ok(SandboxStats {
+        usage: ResourceUsage {
             cpu_user_ms: user,
             cpu_system_ms: system,
             // With cgroup v2 the engine does not report it.
@@ -31,11 +31,11 @@ pub(super) async fn stats(handle: &Handle, has_quota: bool) -> Result<Stats, San
 }
 
 /// Number of processes and threads in a container besides the init process, if the engine counts them.
-pub(super) async fn processes(handle: &Handle) -> Result<Option<u64>, SandboxError> {
-    Ok(commands(&ask(handle).await?))
+pub(super) async fn processes(handle: &ContainerHandle) -> Result<Option<u64>, SandboxError> {
+    Ok(commands(&query_stats(handle).await?))
 }
 
-async fn ask(handle: &Handle) -> Result<ContainerStatsResponse, SandboxError> {
+async fn query_stats(handle: &ContainerHandle) -> Result<ContainerStatsResponse, SandboxError> {
     const ACTION: &str = "query the resource usage of a container";
     handle.check_alive()?;
     let options = StatsOptions { stream: false, one_shot: true };
@@ -43,7 +43,7 @@ async fn ask(handle: &Handle) -> Result<ContainerStatsResponse, SandboxError> {
     match answers.next().await {
         // The engine answers with zeros for a container that has ended.
         Some(Ok(counted)) if commands(&counted).is_some() => Ok(counted),
-        Some(Ok(counted)) => handle.look().await.map(|_| counted),
+        Some(Ok(counted)) => handle.running_state().await.map(|_| counted),
         Some(Err(error)) => Err(handle.failed(ACTION, error).await),
         None => Err(handle.gone()),
     }

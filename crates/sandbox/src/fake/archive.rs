@@ -9,14 +9,14 @@ use menace_model::sandbox::{SandboxSpec, WORKSPACE};
 use tar::{Builder, Entry, EntryType, Header};
 
 use super::error_number::{self, reason};
-use super::files::{Files, Node};
-use super::resolve::LastLink;
-use crate::{SandboxError, Snapshot};
+use super::file_system::{FakeFileNode, FakeFileSystem};
+use super::resolve::FinalSymlink;
+use crate::{SandboxError, SandboxSnapshot};
 
 /// Packs a file or directory with paths relative to its parent.
-pub(super) fn pack(files: &Files, path: &Path) -> Result<Vec<u8>, SandboxError> {
+pub(super) fn pack(files: &FakeFileSystem, path: &Path) -> Result<Vec<u8>, SandboxError> {
     let cannot = |error: io::Error| inside("pack", path, reason(&error));
-    let top = files.resolve(Path::new(WORKSPACE), path, LastLink::Keep).map_err(cannot)?;
+    let top = files.resolve(Path::new(WORKSPACE), path, FinalSymlink::Keep).map_err(cannot)?;
     let node = files.get(&top).ok_or_else(error_number::missing).map_err(cannot)?;
     let parent = top.parent().unwrap_or(Path::new("/"));
     let nodes = std::iter::once((top.as_path(), node)).chain(files.below(&top));
@@ -24,7 +24,11 @@ pub(super) fn pack(files: &Files, path: &Path) -> Result<Vec<u8>, SandboxError> 
 }
 
 /// Unpacks an archive into a directory, which is created if missing.
-pub(super) fn unpack(files: &mut Files, directory: &Path, archive: impl Read) -> Result<(), SandboxError> {
+pub(super) fn unpack(
+    files: &mut FakeFileSystem,
+    directory: &Path,
+    archive: impl Read,
+) -> Result<(), SandboxError> {
     if !directory.is_absolute() {
         return Err(inside("unpack into", directory, "the directory is not absolute".to_owned()));
     }
@@ -41,18 +45,18 @@ pub(super) fn unpack(files: &mut Files, directory: &Path, archive: impl Read) ->
 }
 
 /// Copies the written files and the list of deleted ones.
-pub(super) fn snapshot(files: &Files, spec: &SandboxSpec) -> Result<Snapshot, SandboxError> {
+pub(super) fn snapshot(files: &FakeFileSystem, spec: &SandboxSpec) -> Result<SandboxSnapshot, SandboxError> {
     let packed = pack_nodes(files.changed_nodes().into_iter(), Path::new("/"))
         .map_err(SandboxError::io("pack the snapshot"))?;
     let mut file = tempfile::NamedTempFile::new().map_err(SandboxError::io("create the snapshot file"))?;
     io::Write::write_all(&mut file, &packed).map_err(SandboxError::io("write the snapshot"))?;
     let changes = files.changes();
     let removed = changes.deleted.iter().map(PathBuf::from).collect();
-    Ok(Snapshot { spec: spec.clone(), changes, removed, archive: Arc::new(file.into_temp_path()) })
+    Ok(SandboxSnapshot { spec: spec.clone(), changes, removed, archive: Arc::new(file.into_temp_path()) })
 }
 
 /// Applies the deletions and the written files of a snapshot.
-pub(super) fn restore(files: &mut Files, snapshot: &Snapshot) -> Result<(), SandboxError> {
+pub(super) fn restore(files: &mut FakeFileSystem, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
     for deleted in &snapshot.changes.deleted {
         delete_with_empty_parents(files, Path::new(deleted))
             .map_err(|error| inside("delete", Path::new(deleted), reason(&error)))?;
@@ -63,7 +67,7 @@ pub(super) fn restore(files: &mut Files, snapshot: &Snapshot) -> Result<(), Sand
 
 /// Deletes a file and the parents that become empty: they may have been deleted too. If not, they are part of the
 /// archive.
-fn delete_with_empty_parents(files: &mut Files, path: &Path) -> io::Result<()> {
+fn delete_with_empty_parents(files: &mut FakeFileSystem, path: &Path) -> io::Result<()> {
     if files.get(path).is_some() {
         files.remove(path)?;
     }
@@ -76,7 +80,10 @@ fn delete_with_empty_parents(files: &mut Files, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn pack_nodes<'a>(nodes: impl Iterator<Item = (&'a Path, &'a Node)>, parent: &Path) -> io::Result<Vec<u8>> {
+fn pack_nodes<'a>(
+    nodes: impl Iterator<Item = (&'a Path, &'a FakeFileNode)>,
+    parent: &Path,
+) -> io::Result<Vec<u8>> {
     let mut builder = Builder::new(Vec::new());
     for (path, node) in nodes {
         let name = path.strip_prefix(parent).unwrap_or(path);
@@ -87,32 +94,34 @@ fn pack_nodes<'a>(nodes: impl Iterator<Item = (&'a Path, &'a Node)>, parent: &Pa
     builder.into_inner()
 }
 
-fn pack_node(builder: &mut Builder<Vec<u8>>, name: &Path, node: &Node) -> io::Result<()> {
+fn pack_node(builder: &mut Builder<Vec<u8>>, name: &Path, node: &FakeFileNode) -> io::Result<()> {
     let mut header = Header::new_gnu();
     match node {
-        Node::Directory { mode } => {
+        FakeFileNode::Directory { mode } => {
             header.set_entry_type(EntryType::Directory);
             header.set_mode(*mode);
             header.set_size(0);
             builder.append_data(&mut header, name, io::empty())
         }
-        Node::File { mode, bytes } => {
+        FakeFileNode::File { mode, bytes } => {
             header.set_mode(*mode);
             header.set_size(bytes.len() as u64);
             builder.append_data(&mut header, name, bytes.as_slice())
         }
-        Node::Link { target } => {
+        FakeFileNode::Link { target } => {
             header.set_entry_type(EntryType::Symlink);
             header.set_mode(0o777);
             header.set_size(0);
             builder.append_link(&mut header, name, target)
         }
-        Node::Null | Node::Zero => Err(io::Error::new(io::ErrorKind::Unsupported, "cannot pack a device")),
+        FakeFileNode::Null | FakeFileNode::Zero => {
+            Err(io::Error::new(io::ErrorKind::Unsupported, "cannot pack a device"))
+        }
     }
 }
 
 fn unpack_entry(
-    files: &mut Files,
+    files: &mut FakeFileSystem,
     directory: &Path,
     path: &Path,
     entry: &mut Entry<'_, impl Read>,
@@ -127,13 +136,13 @@ fn unpack_entry(
     let place = parent.join(last);
     let mode = entry.header().mode()? & 0o7777;
     let node = match kind {
-        EntryType::Directory => Node::Directory { mode },
+        EntryType::Directory => FakeFileNode::Directory { mode },
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes)?;
-            Node::File { mode, bytes }
+            FakeFileNode::File { mode, bytes }
         }
-        EntryType::Symlink => Node::Link { target: link_target(entry)? },
+        EntryType::Symlink => FakeFileNode::Link { target: link_target(entry)? },
         EntryType::Link => linked_file(files, directory, &link_target(entry)?)?,
         _ => return Err(io::Error::new(io::ErrorKind::Unsupported, "not a file, directory or link")),
     };
@@ -146,14 +155,14 @@ fn link_target(entry: &Entry<'_, impl Read>) -> io::Result<PathBuf> {
     target.map(std::borrow::Cow::into_owned).ok_or_else(|| leaves("a link without a target"))
 }
 
-fn linked_file(files: &Files, directory: &Path, target: &Path) -> io::Result<Node> {
+fn linked_file(files: &FakeFileSystem, directory: &Path, target: &Path) -> io::Result<FakeFileNode> {
     let names: PathBuf = names_below(target)?.iter().collect();
-    let place = files.resolve(directory, &names, LastLink::Keep)?;
+    let place = files.resolve(directory, &names, FinalSymlink::Keep)?;
     if !place.starts_with(directory) {
         return Err(leaves("the target leaves the directory"));
     }
     match files.get(&place) {
-        Some(node @ Node::File { .. }) => Ok(node.clone()),
+        Some(node @ FakeFileNode::File { .. }) => Ok(node.clone()),
         Some(_) => Err(error_number::not_allowed()),
         None => Err(error_number::missing()),
     }
@@ -175,10 +184,10 @@ fn names_below(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Follows a path and creates missing directories, but never outside `bounds`.
-fn enter(files: &mut Files, start: &Path, path: &Path, bounds: &Path) -> io::Result<PathBuf> {
+fn enter(files: &mut FakeFileSystem, start: &Path, path: &Path, bounds: &Path) -> io::Result<PathBuf> {
     let mut place = start.to_owned();
     for part in path.components() {
-        let next = files.resolve(&place, Path::new(part.as_os_str()), LastLink::Follow)?;
+        let next = files.resolve(&place, Path::new(part.as_os_str()), FinalSymlink::Follow)?;
         if !next.starts_with(bounds) {
             return Err(leaves("a link leaves the directory"));
         }

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use menace_model::network::Network;
-use menace_model::sandbox::{Capabilities, PauseMethod, SandboxSpec};
+use menace_model::network::NetworkMode;
+use menace_model::sandbox::{BackendCapabilities, PauseMethod, SandboxSpec};
 
-use super::host;
-use super::invocation::{Exit, Invocation};
-use super::machine::{Machine, Programs};
+use super::host_files;
+use super::invocation::{FakeExit, FakeInvocation};
+use super::machine::{FakeMachine, FakePrograms};
 use super::programs;
 use super::sandbox::FakeSandbox;
-use crate::{Backend, Sandbox, SandboxError, Snapshot};
+use crate::{Backend, Sandbox, SandboxError, SandboxSnapshot};
 
 /// Number of the next sandbox. Ids are unique on a host, also between fake backends.
 static NEXT_SANDBOX: AtomicU64 = AtomicU64::new(0);
 
 /// Backend that keeps its sandboxes in memory.
 pub struct FakeBackend {
-    programs: Arc<Programs>,
+    programs: Arc<FakePrograms>,
 }
 
 impl FakeBackend {
@@ -34,10 +34,10 @@ impl FakeBackend {
     #[must_use]
     pub fn with_program<F, R>(mut self, name: impl Into<String>, program: F) -> Self
     where
-        F: Fn(Invocation) -> R + Send + Sync + 'static,
-        R: Future<Output = Exit> + Send + 'static,
+        F: Fn(FakeInvocation) -> R + Send + Sync + 'static,
+        R: Future<Output = FakeExit> + Send + 'static,
     {
-        let mut programs = Programs::clone(&self.programs);
+        let mut programs = FakePrograms::clone(&self.programs);
         programs.insert(name.into(), Arc::new(move |invocation| Box::pin(program(invocation))));
         self.programs = Arc::new(programs);
         self
@@ -45,10 +45,10 @@ impl FakeBackend {
 
     fn make(&self, spec: SandboxSpec) -> Result<Arc<FakeSandbox>, SandboxError> {
         check_limits(&spec)?;
-        let files = host::read(&spec)?;
+        let files = host_files::read(&spec)?;
         let number = NEXT_SANDBOX.fetch_add(1, Ordering::Relaxed);
         let id = format!("fake-{}-{number}", std::process::id());
-        let machine = Machine::new(id, spec, Arc::clone(&self.programs), files);
+        let machine = FakeMachine::new(id, spec, Arc::clone(&self.programs), files);
         Ok(Arc::new(FakeSandbox::new(machine)))
     }
 }
@@ -61,8 +61,8 @@ impl Default for FakeBackend {
 
 #[async_trait]
 impl Backend for FakeBackend {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn capabilities(&self) -> BackendCapabilities {
+        BackendCapabilities {
             backend: "fake".to_owned(),
             isolates: false,
             // A paused program is not polled and cannot observe the pause.
@@ -70,7 +70,7 @@ impl Backend for FakeBackend {
             snapshot: true,
             any_user: true,
             ends_at_once: true,
-            ..Capabilities::default()
+            ..BackendCapabilities::default()
         }
     }
 
@@ -78,7 +78,7 @@ impl Backend for FakeBackend {
         Ok(self.make(spec)?)
     }
 
-    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
+    async fn fork(&self, snapshot: &SandboxSnapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let sandbox = self.make(snapshot.spec.clone())?;
         sandbox.restore(snapshot)?;
         Ok(sandbox)
@@ -95,7 +95,7 @@ pub(super) fn no_network() -> SandboxError {
 /// Rejects unsupported limits. Disk, output and time limits are enforced; open files need no limit, because no fake
 /// program keeps one open.
 fn check_limits(spec: &SandboxSpec) -> Result<(), SandboxError> {
-    if spec.network != Network::None {
+    if spec.network != NetworkMode::None {
         return Err(no_network());
     }
     if !spec.faults.is_empty() {

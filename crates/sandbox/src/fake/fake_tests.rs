@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use menace_model::sandbox::{ExecOutcome, ExecRequest, Limits, SandboxSpec};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxLimits, SandboxSpec};
 
-use super::{Exit, FakeBackend};
+use super::{FakeBackend, FakeExit};
 use crate::{Backend, Sandbox, SandboxError};
 
 async fn sandbox() -> Arc<dyn Sandbox> {
@@ -125,7 +125,7 @@ async fn a_registered_program_sees_its_arguments_streams_and_files() {
         it.write_file("seen", [it.arguments().join(",").as_bytes(), b":", &code].concat()).unwrap();
         it.print(it.read_file("seen").unwrap()).await.unwrap();
         it.complain("done\n").await;
-        Exit::Code(3)
+        FakeExit::Code(3)
     });
     let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
     let request = ExecRequest { stdin: b"print(1)".to_vec(), ..ExecRequest::new(["python3", "-", "x"]) };
@@ -162,10 +162,10 @@ async fn files_of_the_sandbox_are_not_programs() {
 async fn limits_that_need_a_kernel_are_refused() {
     let backend = FakeBackend::new();
     for limits in [
-        Limits { memory: Some(1 << 30), ..Limits::default() },
-        Limits { cpus: Some(1.0), ..Limits::default() },
-        Limits { cpu_time: Some(std::time::Duration::from_secs(1)), ..Limits::default() },
-        Limits { pids: Some(10), ..Limits::default() },
+        SandboxLimits { memory: Some(1 << 30), ..SandboxLimits::default() },
+        SandboxLimits { cpus: Some(1.0), ..SandboxLimits::default() },
+        SandboxLimits { cpu_time: Some(std::time::Duration::from_secs(1)), ..SandboxLimits::default() },
+        SandboxLimits { pids: Some(10), ..SandboxLimits::default() },
     ] {
         let made = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await;
         assert!(matches!(made.err(), Some(SandboxError::Refused { .. })));

@@ -7,49 +7,49 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 
 use super::error_number;
-use super::files::Node;
-use super::machine::Machine;
-use super::resolve::LastLink;
-use super::streams::{CHUNK, Input, Output};
+use super::file_system::FakeFileNode;
+use super::machine::FakeMachine;
+use super::resolve::FinalSymlink;
+use super::streams::{CHUNK, FakeProgramInput, FakeProgramOutput};
 
 /// Exit of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum FakeExit {
     /// The program returned this code.
     Code(i32),
     /// This signal ended the program.
     Signal(i32),
 }
 
-pub(super) type ProgramFuture = Pin<Box<dyn Future<Output = Exit> + Send>>;
-pub(super) type Program = Arc<dyn Fn(Invocation) -> ProgramFuture + Send + Sync>;
+pub(super) type ProgramFuture = Pin<Box<dyn Future<Output = FakeExit> + Send>>;
+pub(super) type FakeProgram = Arc<dyn Fn(FakeInvocation) -> ProgramFuture + Send + Sync>;
 
 /// A started program's view of its sandbox. Relative paths are relative to its directory.
 #[derive(Clone)]
-pub struct Invocation {
+pub struct FakeInvocation {
     /// Program name as called, then its arguments.
     pub command: Vec<String>,
     /// Environment variables.
     pub environment: BTreeMap<String, String>,
     /// Working directory.
     pub directory: PathBuf,
-    pub(super) machine: Arc<Machine>,
-    pub(super) stdin: Input,
-    pub(super) stdout: Output,
-    pub(super) stderr: Output,
+    pub(super) machine: Arc<FakeMachine>,
+    pub(super) stdin: FakeProgramInput,
+    pub(super) stdout: FakeProgramOutput,
+    pub(super) stderr: FakeProgramOutput,
 }
 
-impl Invocation {
+impl FakeInvocation {
     /// Arguments without the program name.
     pub fn arguments(&self) -> &[String] {
         self.command.get(1..).unwrap_or_default()
     }
 
     /// User of the program.
-    pub fn user(&self) -> User {
+    pub fn user(&self) -> SandboxUser {
         self.machine.spec.user
     }
 
@@ -83,26 +83,26 @@ impl Invocation {
     /// Reads a file.
     pub fn read_file(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let files = self.machine.files();
-        let path = files.resolve(&self.directory, path.as_ref(), LastLink::Follow)?;
+        let path = files.resolve(&self.directory, path.as_ref(), FinalSymlink::Follow)?;
         match files.get(&path) {
-            Some(Node::File { bytes, .. }) => Ok(bytes.clone()),
-            Some(Node::Null) => Ok(Vec::new()),
-            Some(Node::Directory { .. }) => Err(error_number::is_directory()),
-            Some(Node::Zero) => Err(error_number::invalid()),
-            Some(Node::Link { .. }) | None => Err(error_number::missing()),
+            Some(FakeFileNode::File { bytes, .. }) => Ok(bytes.clone()),
+            Some(FakeFileNode::Null) => Ok(Vec::new()),
+            Some(FakeFileNode::Directory { .. }) => Err(error_number::is_directory()),
+            Some(FakeFileNode::Zero) => Err(error_number::invalid()),
+            Some(FakeFileNode::Link { .. }) | None => Err(error_number::missing()),
         }
     }
 
     /// Creates or replaces a file. On a full disk the part that fits is written, as a real program would.
     pub fn write_file(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let mut files = self.machine.files();
-        let path = files.resolve(&self.directory, path.as_ref(), LastLink::Follow)?;
+        let path = files.resolve(&self.directory, path.as_ref(), FinalSymlink::Follow)?;
         let mode = match files.get(&path) {
-            Some(Node::Null | Node::Zero) => return Ok(()),
-            Some(Node::File { mode, .. }) => *mode,
-            _ => Node::FILE_MODE,
+            Some(FakeFileNode::Null | FakeFileNode::Zero) => return Ok(()),
+            Some(FakeFileNode::File { mode, .. }) => *mode,
+            _ => FakeFileNode::FILE_MODE,
         };
-        files.insert(&path, Node::File { mode, bytes: Vec::new() })?;
+        files.insert(&path, FakeFileNode::File { mode, bytes: Vec::new() })?;
         let mut rest = bytes.as_ref();
         while !rest.is_empty() {
             let count = files.append(&path, rest)?;
@@ -112,44 +112,44 @@ impl Invocation {
     }
 
     /// Runs another program of the sandbox to completion with the same streams, directory and variables.
-    pub(super) async fn run(mut self, command: Vec<String>) -> Result<Exit, io::Error> {
+    pub(super) async fn run(mut self, command: Vec<String>) -> Result<FakeExit, io::Error> {
         let program = self.machine.find_program(&command, &self.environment)?;
         self.command = command;
         Ok(program(self).await)
     }
 
     /// Opens a file for reading from its start.
-    pub(super) fn open_input(&self, path: &Path) -> io::Result<Input> {
+    pub(super) fn open_input(&self, path: &Path) -> io::Result<FakeProgramInput> {
         let is_zero = {
             let files = self.machine.files();
-            let resolved = files.resolve(&self.directory, path, LastLink::Follow)?;
-            matches!(files.get(&resolved), Some(Node::Zero))
+            let resolved = files.resolve(&self.directory, path, FinalSymlink::Follow)?;
+            matches!(files.get(&resolved), Some(FakeFileNode::Zero))
         };
         if is_zero {
-            return Ok(Input::Zero);
+            return Ok(FakeProgramInput::Zero);
         }
-        Ok(Input::new(io::Cursor::new(self.read_file(path)?)))
+        Ok(FakeProgramInput::new(io::Cursor::new(self.read_file(path)?)))
     }
 
     /// Opens a file for writing, truncated or at its end.
-    pub(super) fn open_output(&self, path: &Path, start: WriteStart) -> io::Result<Output> {
+    pub(super) fn open_output(&self, path: &Path, start: OutputOpenMode) -> io::Result<FakeProgramOutput> {
         let mut files = self.machine.files();
-        let path = files.resolve(&self.directory, path, LastLink::Follow)?;
+        let path = files.resolve(&self.directory, path, FinalSymlink::Follow)?;
         let (mode, bytes) = match files.get(&path) {
-            Some(Node::Null | Node::Zero) => return Ok(Output::Null),
-            Some(Node::File { mode, bytes }) => (*mode, Some(bytes)),
-            _ => (Node::FILE_MODE, None),
+            Some(FakeFileNode::Null | FakeFileNode::Zero) => return Ok(FakeProgramOutput::Null),
+            Some(FakeFileNode::File { mode, bytes }) => (*mode, Some(bytes)),
+            _ => (FakeFileNode::FILE_MODE, None),
         };
-        if bytes.is_none() || start == WriteStart::Empty {
-            files.insert(&path, Node::File { mode, bytes: Vec::new() })?;
+        if bytes.is_none() || start == OutputOpenMode::Empty {
+            files.insert(&path, FakeFileNode::File { mode, bytes: Vec::new() })?;
         }
-        Ok(Output::File { machine: Arc::clone(&self.machine), path })
+        Ok(FakeProgramOutput::File { machine: Arc::clone(&self.machine), path })
     }
 }
 
 /// Whether a file is truncated or appended to when it is opened for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WriteStart {
+pub(super) enum OutputOpenMode {
     Empty,
     End,
 }

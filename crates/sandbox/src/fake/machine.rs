@@ -10,29 +10,34 @@ use menace_model::sandbox::SandboxSpec;
 use tokio::sync::watch;
 
 use super::error_number;
-use super::files::{Files, Node};
-use super::invocation::Program;
-use super::resolve::LastLink;
+use super::file_system::{FakeFileNode, FakeFileSystem};
+use super::invocation::FakeProgram;
+use super::resolve::FinalSymlink;
 use crate::SandboxError;
 
-pub(super) type Programs = BTreeMap<String, Program>;
+pub(super) type FakePrograms = BTreeMap<String, FakeProgram>;
 
 /// Directories in which fake programs appear to be.
 const PROGRAM_DIRECTORIES: [&str; 2] = ["/usr/bin", "/bin"];
 
-pub(super) struct Machine {
+pub(super) struct FakeMachine {
     pub(super) id: String,
     pub(super) spec: SandboxSpec,
-    programs: Arc<Programs>,
-    files: Mutex<Files>,
+    programs: Arc<FakePrograms>,
+    files: Mutex<FakeFileSystem>,
     pub(super) paused: watch::Sender<bool>,
     pub(super) destroyed: watch::Sender<bool>,
     pub(super) running: watch::Sender<u64>,
     next_process: AtomicU64,
 }
 
-impl Machine {
-    pub(super) fn new(id: String, spec: SandboxSpec, programs: Arc<Programs>, files: Files) -> Self {
+impl FakeMachine {
+    pub(super) fn new(
+        id: String,
+        spec: SandboxSpec,
+        programs: Arc<FakePrograms>,
+        files: FakeFileSystem,
+    ) -> Self {
         Self {
             id,
             spec,
@@ -46,7 +51,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn files(&self) -> MutexGuard<'_, Files> {
+    pub(super) fn files(&self) -> MutexGuard<'_, FakeFileSystem> {
         // A registered program may panic, but never while the lock is held: it has no access to the guard.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,7 +69,7 @@ impl Machine {
         &self,
         command: &[String],
         environment: &BTreeMap<String, String>,
-    ) -> io::Result<Program> {
+    ) -> io::Result<FakeProgram> {
         let called = command.first().ok_or_else(error_number::missing)?;
         let name = match called.rsplit_once('/') {
             Some((directory, name)) if PROGRAM_DIRECTORIES.contains(&directory) => name,
@@ -77,11 +82,11 @@ impl Machine {
 
     fn why_not_a_program(&self, called: &str) -> io::Error {
         let files = self.files();
-        match files.resolve(Path::new("/"), Path::new(called), LastLink::Follow) {
+        match files.resolve(Path::new("/"), Path::new(called), FinalSymlink::Follow) {
             Err(error) => error,
             Ok(path) => match files.get(&path) {
                 None => error_number::missing(),
-                Some(Node::File { mode, .. }) if mode & 0o111 != 0 => {
+                Some(FakeFileNode::File { mode, .. }) if mode & 0o111 != 0 => {
                     io::Error::new(io::ErrorKind::Unsupported, "the fake backend does not execute files")
                 }
                 Some(_) => io::Error::from_raw_os_error(libc::EACCES),

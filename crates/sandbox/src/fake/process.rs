@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::error_number;
 use super::streams::CHUNK;
-use crate::{Event, Process, SandboxError};
+use crate::{ProcessEvent, SandboxError, SandboxProcess};
 
 /// Highest signal number on Linux.
 const LAST_SIGNAL: i32 = 64;
@@ -27,19 +27,19 @@ pub(super) struct FakeProcess {
 }
 
 #[async_trait]
-impl Process for FakeProcess {
-    async fn next(&mut self) -> Result<Event, SandboxError> {
+impl SandboxProcess for FakeProcess {
+    async fn next(&mut self) -> Result<ProcessEvent, SandboxError> {
         while self.stdout.is_some() || self.stderr.is_some() {
             let (mut stdout_bytes, mut stderr_bytes) = (vec![0; CHUNK], vec![0; CHUNK]);
             tokio::select! {
                 count = read(&mut self.stdout, &mut stdout_bytes) => {
                     if let Some(bytes) = taken(count?, stdout_bytes, &mut self.stdout) {
-                        return Ok(Event::Stdout(bytes));
+                        return Ok(ProcessEvent::Stdout(bytes));
                     }
                 }
                 count = read(&mut self.stderr, &mut stderr_bytes) => {
                     if let Some(bytes) = taken(count?, stderr_bytes, &mut self.stderr) {
-                        return Ok(Event::Stderr(bytes));
+                        return Ok(ProcessEvent::Stderr(bytes));
                     }
                 }
             }
@@ -50,7 +50,7 @@ impl Process for FakeProcess {
         let outcome = outcome.await;
         self.outcome = None;
         match outcome {
-            Ok(outcome) => Ok(Event::Exited(Box::new(outcome))),
+            Ok(outcome) => Ok(ProcessEvent::Exited(Box::new(outcome))),
             Err(error) => Err(SandboxError::Protocol(format!("a fake program failed: {error}"))),
         }
     }

@@ -4,26 +4,32 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::error_number;
-use super::files::{Files, Node};
+use super::file_system::{FakeFileNode, FakeFileSystem};
 
 /// Number of links that Linux follows in one path.
 const MOST_LINKS: usize = 40;
 
 /// Whether a link at the end of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LastLink {
+pub(super) enum FinalSymlink {
     Follow,
     Keep,
 }
 
-impl Files {
+impl FakeFileSystem {
     /// Resolves `path` relative to `directory` to an absolute path without links. Only its last part may be missing.
-    pub(super) fn resolve(&self, directory: &Path, path: &Path, last: LastLink) -> io::Result<PathBuf> {
+    pub(super) fn resolve(&self, directory: &Path, path: &Path, last: FinalSymlink) -> io::Result<PathBuf> {
         let mut links = 0;
         self.walk(directory.to_owned(), path, last, &mut links)
     }
 
-    fn walk(&self, start: PathBuf, path: &Path, last: LastLink, links: &mut usize) -> io::Result<PathBuf> {
+    fn walk(
+        &self,
+        start: PathBuf,
+        path: &Path,
+        last: FinalSymlink,
+        links: &mut usize,
+    ) -> io::Result<PathBuf> {
         if path.as_os_str().is_empty() {
             return Err(error_number::missing());
         }
@@ -41,7 +47,7 @@ impl Files {
         place: PathBuf,
         part: Component<'_>,
         is_last: bool,
-        last: LastLink,
+        last: FinalSymlink,
         links: &mut usize,
     ) -> io::Result<PathBuf> {
         let name = match part {
@@ -56,12 +62,12 @@ impl Files {
         let directory = self.checked_directory(place)?;
         let next = directory.join(name);
         match self.get(&next) {
-            Some(Node::Link { target }) if !(is_last && last == LastLink::Keep) => {
+            Some(FakeFileNode::Link { target }) if !(is_last && last == FinalSymlink::Keep) => {
                 *links += 1;
                 if *links > MOST_LINKS {
                     return Err(error_number::too_many_links());
                 }
-                let last_of_target = if is_last { last } else { LastLink::Follow };
+                let last_of_target = if is_last { last } else { FinalSymlink::Follow };
                 self.walk(directory, target, last_of_target, links)
             }
             _ => Ok(next),
@@ -70,7 +76,7 @@ impl Files {
 
     fn checked_directory(&self, place: PathBuf) -> io::Result<PathBuf> {
         match self.get(&place) {
-            Some(Node::Directory { .. }) => Ok(place),
+            Some(FakeFileNode::Directory { .. }) => Ok(place),
             Some(_) => Err(error_number::not_a_directory()),
             None => Err(error_number::missing()),
         }

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
-    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Stats, Usage, WORKSPACE,
+    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileOperation, ResourceUsage, SandboxIsolation,
+    SandboxStats, WORKSPACE,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
@@ -17,28 +18,28 @@ use tokio::sync::mpsc;
 use super::archive;
 use super::backend::no_network;
 use super::error_number::reason;
-use super::files::Node;
-use super::invocation::Invocation;
-use super::machine::Machine;
+use super::file_system::FakeFileNode;
+use super::invocation::FakeInvocation;
+use super::machine::FakeMachine;
 use super::process::FakeProcess;
-use super::resolve::LastLink;
-use super::streams::{Input, Output, PIPE_CAPACITY};
-use super::supervise::{Running, supervise};
+use super::resolve::FinalSymlink;
+use super::streams::{FakeProgramInput, FakeProgramOutput, PIPE_CAPACITY};
+use super::supervise::{RunningCommandGuard, supervise};
 use crate::backend::cannot;
 use crate::environment::{BaseEnvironment, PATH};
-use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
+use crate::{ProcessEvent, Sandbox, SandboxError, SandboxProcess, SandboxSnapshot};
 
 pub(super) struct FakeSandbox {
-    machine: Arc<Machine>,
+    machine: Arc<FakeMachine>,
 }
 
 impl FakeSandbox {
-    pub(super) fn new(machine: Machine) -> Self {
+    pub(super) fn new(machine: FakeMachine) -> Self {
         Self { machine: Arc::new(machine) }
     }
 
     /// Applies the changes of a snapshot.
-    pub(super) fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
+    pub(super) fn restore(&self, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
         archive::restore(&mut self.machine.files(), snapshot)
     }
 
@@ -53,17 +54,18 @@ impl FakeSandbox {
         let (stdin, stdin_inside) = duplex(PIPE_CAPACITY);
         let (stdout, stdout_inside) = duplex(PIPE_CAPACITY);
         let (stderr, stderr_inside) = duplex(PIPE_CAPACITY);
-        let invocation = Invocation {
+        let invocation = FakeInvocation {
             command: request.command,
             environment,
             directory,
             machine: Arc::clone(machine),
-            stdin: Input::new(Cursor::new(request.stdin).chain(stdin_inside)),
-            stdout: Output::new(stdout_inside),
-            stderr: Output::new(stderr_inside),
+            stdin: FakeProgramInput::new(Cursor::new(request.stdin).chain(stdin_inside)),
+            stdout: FakeProgramOutput::new(stdout_inside),
+            stderr: FakeProgramOutput::new(stderr_inside),
         };
         let (signals, received) = mpsc::unbounded_channel();
-        let running = supervise(Running::new(machine), program(invocation), received, request.timeout);
+        let running =
+            supervise(RunningCommandGuard::new(machine), program(invocation), received, request.timeout);
         Ok(FakeProcess {
             stdin: Some(stdin),
             stdout: Some(stdout),
@@ -79,10 +81,10 @@ impl FakeSandbox {
             |reason: String| SandboxError::Inside { action: "start in", path: requested.to_owned(), reason };
         let files = self.machine.files();
         let directory = files
-            .resolve(Path::new(WORKSPACE), requested, LastLink::Follow)
+            .resolve(Path::new(WORKSPACE), requested, FinalSymlink::Follow)
             .map_err(|error| cannot_enter(reason(&error)))?;
         match files.get(&directory) {
-            Some(Node::Directory { .. }) => Ok(directory),
+            Some(FakeFileNode::Directory { .. }) => Ok(directory),
             Some(_) => Err(cannot_enter("not a directory".to_owned())),
             None => Err(cannot_enter("no such directory".to_owned())),
         }
@@ -105,12 +107,12 @@ impl Sandbox for FakeSandbox {
         let mut process = self.start(request)?;
         process.close_stdin().await?;
         let limit = usize::try_from(self.machine.spec.limits.output).unwrap_or(usize::MAX);
-        let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
+        let (mut stdout, mut stderr) = (FakeOutputCapture::new(limit), FakeOutputCapture::new(limit));
         loop {
             match process.next().await? {
-                Event::Stdout(bytes) => stdout.add(&bytes),
-                Event::Stderr(bytes) => stderr.add(&bytes),
-                Event::Exited(mut outcome) => {
+                ProcessEvent::Stdout(bytes) => stdout.add(&bytes),
+                ProcessEvent::Stderr(bytes) => stderr.add(&bytes),
+                ProcessEvent::Exited(mut outcome) => {
                     outcome.truncated = stdout.truncated || stderr.truncated;
                     outcome.stdout = stdout.text();
                     outcome.stderr = stderr.text();
@@ -120,7 +122,7 @@ impl Sandbox for FakeSandbox {
         }
     }
 
-    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError> {
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn SandboxProcess>, SandboxError> {
         Ok(Box::new(self.start(request)?))
     }
 
@@ -146,11 +148,11 @@ impl Sandbox for FakeSandbox {
         archive.flush().await.map_err(SandboxError::io("write the archive"))
     }
 
-    async fn stats(&self) -> Result<Stats, SandboxError> {
+    async fn stats(&self) -> Result<SandboxStats, SandboxError> {
         self.machine.check_alive()?;
-        Ok(Stats {
+        Ok(SandboxStats {
             // Fake programs are not processes, so their usage cannot be measured.
-            usage: Usage::default(),
+            usage: ResourceUsage::default(),
             memory_bytes: None,
             pids: Some(*self.machine.running.borrow()),
             disk_bytes: Some(self.machine.files().used()),
@@ -162,9 +164,9 @@ impl Sandbox for FakeSandbox {
         Ok(self.machine.files().changes())
     }
 
-    async fn isolation(&self) -> Result<Isolation, SandboxError> {
+    async fn isolation(&self) -> Result<SandboxIsolation, SandboxError> {
         self.machine.check_alive()?;
-        Ok(Isolation::default())
+        Ok(SandboxIsolation::default())
     }
 
     async fn network(&self) -> Result<NetworkReport, SandboxError> {
@@ -180,7 +182,7 @@ impl Sandbox for FakeSandbox {
         Ok(Vec::new())
     }
 
-    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
+    async fn files(&self, work: FileOperation) -> Result<Vec<FileEntry>, SandboxError> {
         Err(cannot(&format!("{} single files", work.action())))
     }
 
@@ -204,7 +206,7 @@ impl Sandbox for FakeSandbox {
         Ok(())
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, SandboxError> {
+    async fn snapshot(&self) -> Result<SandboxSnapshot, SandboxError> {
         self.machine.check_alive()?;
         archive::snapshot(&self.machine.files(), &self.machine.spec)
     }
@@ -221,13 +223,13 @@ impl Sandbox for FakeSandbox {
 }
 
 /// Captured prefix of a command's output.
-struct Kept {
+struct FakeOutputCapture {
     bytes: Vec<u8>,
     limit: usize,
     truncated: bool,
 }
 
-impl Kept {
+impl FakeOutputCapture {
     fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit, truncated: false }
     }

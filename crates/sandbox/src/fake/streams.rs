@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::Mutex;
 
-use super::machine::Machine;
+use super::machine::FakeMachine;
 
 /// Capacity of a Linux pipe.
 pub(super) const PIPE_CAPACITY: usize = 64 << 10;
@@ -17,16 +17,16 @@ pub(super) const PIPE_CAPACITY: usize = 64 << 10;
 /// Bytes per read or write.
 pub(super) const CHUNK: usize = 8 << 10;
 
-type Reader = Box<dyn AsyncRead + Send + Unpin>;
+type FakeInputReader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Standard input of a program.
 #[derive(Clone)]
-pub(super) enum Input {
-    Pipe(Arc<Mutex<Reader>>),
+pub(super) enum FakeProgramInput {
+    Pipe(Arc<Mutex<FakeInputReader>>),
     Zero,
 }
 
-impl Input {
+impl FakeProgramInput {
     pub(super) fn new(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
         Self::Pipe(Arc::new(Mutex::new(Box::new(reader))))
     }
@@ -47,13 +47,13 @@ impl Input {
 
 /// Standard output or error of a program.
 #[derive(Clone)]
-pub(super) enum Output {
+pub(super) enum FakeProgramOutput {
     Pipe(Arc<Mutex<DuplexStream>>),
-    File { machine: Arc<Machine>, path: PathBuf },
+    File { machine: Arc<FakeMachine>, path: PathBuf },
     Null,
 }
 
-impl Output {
+impl FakeProgramOutput {
     pub(super) fn new(writer: DuplexStream) -> Self {
         Self::Pipe(Arc::new(Mutex::new(writer)))
     }

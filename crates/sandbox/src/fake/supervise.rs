@@ -8,12 +8,12 @@ use menace_model::sandbox::ExecOutcome;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::invocation::{Exit, ProgramFuture};
-use super::machine::Machine;
+use super::invocation::{FakeExit, ProgramFuture};
+use super::machine::FakeMachine;
 
 /// Runs a program until it exits, is killed or times out.
 pub(super) async fn supervise(
-    running: Running,
+    running: RunningCommandGuard,
     program: ProgramFuture,
     mut signals: mpsc::UnboundedReceiver<i32>,
     timeout: Option<Duration>,
@@ -22,48 +22,48 @@ pub(super) async fn supervise(
     let started = Instant::now();
     let end = tokio::select! {
         biased;
-        () = wait_until_destroyed(&machine) => End::Exit(Exit::Signal(libc::SIGKILL)),
-        signal = next_fatal(&mut signals) => End::Exit(Exit::Signal(signal)),
-        () = wait_for(timeout) => End::TimedOut,
-        exit = run_unless_paused(&machine, program) => End::Exit(exit),
+        () = wait_until_destroyed(&machine) => FakeProgramEnd::Exit(FakeExit::Signal(libc::SIGKILL)),
+        signal = next_fatal(&mut signals) => FakeProgramEnd::Exit(FakeExit::Signal(signal)),
+        () = wait_for(timeout) => FakeProgramEnd::TimedOut,
+        exit = run_unless_paused(&machine, program) => FakeProgramEnd::Exit(exit),
     };
     let (exit_code, signal) = match end {
-        End::Exit(Exit::Code(code)) => (Some(code), None),
-        End::Exit(Exit::Signal(signal)) => (None, Some(signal)),
-        End::TimedOut => (None, None),
+        FakeProgramEnd::Exit(FakeExit::Code(code)) => (Some(code), None),
+        FakeProgramEnd::Exit(FakeExit::Signal(signal)) => (None, Some(signal)),
+        FakeProgramEnd::TimedOut => (None, None),
     };
     ExecOutcome {
         exit_code,
         signal,
-        timed_out: matches!(end, End::TimedOut),
+        timed_out: matches!(end, FakeProgramEnd::TimedOut),
         disk_full: machine.files().is_full(),
         wall_ms: started.elapsed().as_secs_f64() * 1000.0,
         ..ExecOutcome::default()
     }
 }
 
-enum End {
-    Exit(Exit),
+enum FakeProgramEnd {
+    Exit(FakeExit),
     TimedOut,
 }
 
 /// Counts a command for as long as it lives, also when its task is aborted.
-pub(super) struct Running(Arc<Machine>);
+pub(super) struct RunningCommandGuard(Arc<FakeMachine>);
 
-impl Running {
-    pub(super) fn new(machine: &Arc<Machine>) -> Self {
+impl RunningCommandGuard {
+    pub(super) fn new(machine: &Arc<FakeMachine>) -> Self {
         machine.running.send_modify(|count| *count += 1);
         Self(Arc::clone(machine))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommandGuard {
     fn drop(&mut self) {
         self.0.running.send_modify(|count| *count -= 1);
     }
 }
 
-async fn wait_until_destroyed(machine: &Machine) {
+async fn wait_until_destroyed(machine: &FakeMachine) {
     let mut destroyed = machine.destroyed.subscribe();
     destroyed
         .wait_for(|destroyed| *destroyed)
@@ -95,7 +95,7 @@ async fn wait_for(timeout: Option<Duration>) {
 }
 
 /// Polls the program unless the sandbox is paused: a program that is not polled does nothing.
-async fn run_unless_paused(machine: &Machine, mut program: ProgramFuture) -> Exit {
+async fn run_unless_paused(machine: &FakeMachine, mut program: ProgramFuture) -> FakeExit {
     let mut paused = machine.paused.subscribe();
     loop {
         if *paused.borrow_and_update() {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-use super::target::{Target, descriptor};
+use super::intercepted_thread::{InterceptedThread, descriptor};
 
 /// Most bytes written per call. A call with more bytes gets a short write and has to write the rest itself, as after
 /// any short write.
@@ -14,8 +14,8 @@ const EVERY: usize = 64;
 
 /// Performs a write call with altered bytes and returns its result. `None` if the call does not write to a regular
 /// file.
-pub(super) fn write_other_bytes(
-    target: Target,
+pub(super) fn write_corrupted(
+    target: InterceptedThread,
     name: &str,
     arguments: &[u64; 6],
 ) -> Option<io::Result<usize>> {
@@ -44,7 +44,7 @@ pub(super) fn write_other_bytes(
 }
 
 /// Addresses and lengths of the buffers of a vectored write.
-fn vector(target: Target, arguments: &[u64; 6]) -> Option<Vec<(u64, u64)>> {
+fn vector(target: InterceptedThread, arguments: &[u64; 6]) -> Option<Vec<(u64, u64)>> {
     let count = usize::try_from(arguments[2]).ok().filter(|count| *count <= 1024)?;
     let mut bytes = vec![0; count * 16];
     target.memory()?.read_exact_at(&mut bytes, arguments[1]).ok()?;
@@ -52,7 +52,7 @@ fn vector(target: Target, arguments: &[u64; 6]) -> Option<Vec<(u64, u64)>> {
     bytes.chunks_exact(16).map(|piece| Some((number(piece.get(..8)?)?, number(piece.get(8..)?)?))).collect()
 }
 
-fn gather(target: Target, pieces: &[(u64, u64)]) -> Option<Vec<u8>> {
+fn gather(target: InterceptedThread, pieces: &[(u64, u64)]) -> Option<Vec<u8>> {
     let memory = target.memory()?;
     let mut bytes = Vec::new();
     for (address, length) in pieces {

@@ -4,10 +4,10 @@
 //! continues them, fails them, delays them, or writes corrupted bytes. Without rules no additional call is reported,
 //! and calls cost the same as before.
 
-mod calls;
 mod corrupt;
-mod supervisor;
-mod target;
+mod injector;
+mod intercepted_thread;
+mod syscalls;
 
-pub(crate) use calls::numbers;
-pub(crate) use supervisor::Supervisor;
+pub(crate) use injector::FaultInjector;
+pub(crate) use syscalls::numbers;

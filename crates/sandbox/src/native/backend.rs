@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use menace_model::sandbox::{
-    Capabilities, Controller, ExecOutcome, ExecRequest, PauseMethod, SandboxSpec, User,
+    BackendCapabilities, ExecOutcome, ExecRequest, PauseMethod, ResourceController, SandboxSpec, SandboxUser,
 };
 
 use rustix::fs::Access;
 
-use super::cgroup::{Hierarchies, OwnerGroup, Record, Sources};
-use super::handle::Launcher;
-use super::host_view::{Host, host_view};
+use super::cgroup::{CgroupHierarchies, CgroupRecord, CgroupSources, OwnerCgroup};
+use super::host_view::{HostDescription, host_view};
 use super::launch::HOST_NAME;
-use super::registry::Registration;
+use super::launcher_handle::Launcher;
+use super::registry::BackendRegistration;
 use super::sandbox::NativeSandbox;
 use crate::environment::BaseEnvironment;
-use crate::{Backend, Sandbox, SandboxError, Snapshot};
+use crate::{Backend, Sandbox, SandboxError, SandboxSnapshot};
 
 /// Options for starting a native backend.
 #[derive(Debug, Clone)]
@@ -37,26 +37,26 @@ impl Default for NativeOptions {
 
 /// Native backend. Its sandboxes end with it.
 pub struct NativeBackend {
-    shared: Arc<Shared>,
+    shared: Arc<NativeBackendState>,
 }
 
 /// State that all sandboxes of a backend share.
-pub(super) struct Shared {
+pub(super) struct NativeBackendState {
     pub(super) launcher: Launcher,
-    pub(super) hierarchies: Hierarchies,
-    pub(super) groups: OwnerGroup,
+    pub(super) hierarchies: CgroupHierarchies,
+    pub(super) groups: OwnerCgroup,
     pub(super) environment: BaseEnvironment,
     pub(super) privileged: bool,
     // Dropped last: while it exists, no other process treats this backend's resources as stale.
-    pub(super) registration: Arc<Registration>,
+    pub(super) registration: Arc<BackendRegistration>,
 }
 
-impl Shared {
+impl NativeBackendState {
     /// Enforcement mechanism of each limit that can be enforced. Where no control group limits processes, the kernel's
     /// per-user limit in a user namespace does; each sandbox has a user of its own.
-    pub(super) fn controllers(&self) -> BTreeMap<Controller, String> {
+    pub(super) fn controllers(&self) -> BTreeMap<ResourceController, String> {
         let mut controllers = self.hierarchies.controllers();
-        controllers.entry(Controller::Pids).or_insert_with(|| "rlimit".into());
+        controllers.entry(ResourceController::Pids).or_insert_with(|| "rlimit".into());
         controllers
     }
 }
@@ -64,17 +64,19 @@ impl Shared {
 impl NativeBackend {
     /// Removes stale resources of killed predecessors, starts a launcher and prepares the state that sandboxes share.
     pub async fn start(options: &NativeOptions) -> Result<Self, SandboxError> {
-        let hierarchies = Hierarchies::discover(&Sources::host())?;
-        let registration = Arc::new(Registration::new(options.runtime_directory.as_deref(), &hierarchies)?);
+        let hierarchies = CgroupHierarchies::discover(&CgroupSources::host())?;
+        let registration =
+            Arc::new(BackendRegistration::new(options.runtime_directory.as_deref(), &hierarchies)?);
         // The launcher starts up while this process inspects the host.
         let launcher = Launcher::start(&options.executable, &registration)?;
         let groups = hierarchies
-            .owner_group(registration.name(), Some(Arc::clone(&registration) as Arc<dyn Record>))?;
-        let view = host_view(&Host::of_this_process(User::default(), HOST_NAME.into()));
+            .owner_group(registration.name(), Some(Arc::clone(&registration) as Arc<dyn CgroupRecord>))?;
+        let view = host_view(&HostDescription::of_this_process(SandboxUser::default(), HOST_NAME.into()));
         let privileged = rustix::process::geteuid().is_root();
         launcher.prepare(view.entries, privileged).await?;
         let environment = BaseEnvironment::new(&view.path, &view.environment);
-        let shared = Shared { launcher, hierarchies, groups, environment, privileged, registration };
+        let shared =
+            NativeBackendState { launcher, hierarchies, groups, environment, privileged, registration };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -85,7 +87,7 @@ impl NativeBackend {
     }
 
     /// Shared state, for users of this backend that are not sandboxes (the zygote).
-    pub(super) fn shared(&self) -> Arc<Shared> {
+    pub(super) fn shared(&self) -> Arc<NativeBackendState> {
         Arc::clone(&self.shared)
     }
 }
@@ -97,11 +99,11 @@ pub(super) fn can_have_networks() -> bool {
 
 #[async_trait]
 impl Backend for NativeBackend {
-    fn capabilities(&self) -> Capabilities {
+    fn capabilities(&self) -> BackendCapabilities {
         let controllers = self.shared.controllers();
-        let has_freezer = controllers.contains_key(&Controller::Freezer);
-        let controllers_can_change = controllers.contains_key(&Controller::Memory);
-        Capabilities {
+        let has_freezer = controllers.contains_key(&ResourceController::Freezer);
+        let controllers_can_change = controllers.contains_key(&ResourceController::Memory);
+        BackendCapabilities {
             backend: "native".into(),
             isolates: true,
             pause: Some(if has_freezer { PauseMethod::Freezer } else { PauseMethod::Signals }),
@@ -130,7 +132,7 @@ impl Backend for NativeBackend {
         NativeSandbox::run(&self.shared, spec, request).await
     }
 
-    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
+    async fn fork(&self, snapshot: &SandboxSnapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
         let sandbox = NativeSandbox::create(&self.shared, snapshot.spec.clone()).await?;
         sandbox.restore(snapshot).await?;
         Ok(Arc::new(sandbox))

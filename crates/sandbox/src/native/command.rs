@@ -7,24 +7,24 @@ use std::time::Duration;
 use menace_model::sandbox::{ExecRequest, SandboxSpec, WORKSPACE};
 use tokio::net::unix::pipe;
 
-use super::pipes::{Reading, new_pipe, pipe_from_program, sender};
-use super::protocol::Program;
+use super::pipes::{ProgramOutputPipe, new_pipe, pipe_from_program, sender};
+use super::protocol::ProgramSpec;
 use crate::SandboxError;
 use crate::environment::BaseEnvironment;
 
 /// A command before it runs, with the caller's ends of its pipes.
-pub(super) struct Command {
+pub(super) struct PreparedCommand {
     pub(super) program: String,
     pub(super) directory: PathBuf,
     /// `None` for a command with a terminal, which is reported later.
     pub(super) stdin: Option<pipe::Sender>,
-    pub(super) stdout: Reading,
-    pub(super) stderr: Reading,
+    pub(super) stdout: ProgramOutputPipe,
+    pub(super) stderr: ProgramOutputPipe,
     pub(super) input: Vec<u8>,
     pub(super) timeout: Option<Duration>,
 }
 
-impl Command {
+impl PreparedCommand {
     /// Opens the pipes of a command. The second and third values are for the init process of the sandbox, which also
     /// opens the terminal if there is one.
     pub(super) fn prepare(
@@ -32,13 +32,13 @@ impl Command {
         base: &BaseEnvironment,
         request: ExecRequest,
         counts_cpu: bool,
-    ) -> Result<(Self, Program, Vec<OwnedFd>), SandboxError> {
+    ) -> Result<(Self, ProgramSpec, Vec<OwnedFd>), SandboxError> {
         let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
             problem: "no command given".into(),
             hint: "pass a program and its arguments".into(),
         })?;
         let (stdin, stdout, stderr, for_program) = if request.terminal.is_some() {
-            (None, Reading::nothing(), Reading::nothing(), Vec::new())
+            (None, ProgramOutputPipe::nothing(), ProgramOutputPipe::nothing(), Vec::new())
         } else {
             let (stdin_for_program, stdin) = pipe_to_program()?;
             let (stdout, stdout_for_program) = pipe_from_program()?;
@@ -49,7 +49,7 @@ impl Command {
         let environment = base.of_command(spec, &request);
         let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
         let cpu_seconds = spec.limits.cpu_time.filter(|_| !counts_cpu).map(|time| time.as_secs().max(1));
-        let order = Program {
+        let order = ProgramSpec {
             command: request.command,
             environment,
             directory: directory.clone(),

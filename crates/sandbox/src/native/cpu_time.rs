@@ -1,6 +1,6 @@
 //! CPU time of one command or call, computed from the counters of its group and of its processes.
 
-use menace_model::sandbox::Usage;
+use menace_model::sandbox::ResourceUsage;
 
 /// User and system time in milliseconds between two readings of a group, if the group counts it; else the times of the
 /// processes themselves.
@@ -11,9 +11,9 @@ use menace_model::sandbox::Usage;
 ///
 /// `ours_ms` is the CPU time of our own processes in the group, which is subtracted.
 pub(super) fn between(
-    before: &Usage,
-    after: &Usage,
-    by_processes: &Usage,
+    before: &ResourceUsage,
+    after: &ResourceUsage,
+    by_processes: &ResourceUsage,
     ours_ms: f64,
 ) -> (Option<f64>, Option<f64>) {
     let (Some(then), Some(now)) = (sum(before), sum(after)) else {
@@ -25,11 +25,11 @@ pub(super) fn between(
 }
 
 /// Sum of both parts; `None` where they are not counted.
-pub(super) fn sum(usage: &Usage) -> Option<f64> {
+pub(super) fn sum(usage: &ResourceUsage) -> Option<f64> {
     Some(usage.cpu_user_ms? + usage.cpu_system_ms?)
 }
 
-fn share_of_kernel(usage: &Usage) -> Option<f64> {
+fn share_of_kernel(usage: &ResourceUsage) -> Option<f64> {
     sum(usage).filter(|sum| *sum > 0.0).and_then(|sum| Some(usage.cpu_system_ms? / sum))
 }
 
@@ -37,8 +37,8 @@ fn share_of_kernel(usage: &Usage) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn usage(user: f64, system: f64) -> Usage {
-        Usage { cpu_user_ms: Some(user), cpu_system_ms: Some(system), ..Usage::default() }
+    fn usage(user: f64, system: f64) -> ResourceUsage {
+        ResourceUsage { cpu_user_ms: Some(user), cpu_system_ms: Some(system), ..ResourceUsage::default() }
     }
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn without_a_group_the_process_times_are_used() {
-        let nothing = Usage::default();
+        let nothing = ResourceUsage::default();
         assert_eq!(between(&nothing, &nothing, &usage(3.0, 1.0), 9.0), (Some(3.0), Some(1.0)));
         assert_eq!(between(&nothing, &nothing, &nothing, 0.0), (None, None));
     }

@@ -4,20 +4,20 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use menace_isolation::root::{Entry, Lower, ScratchOptions};
-use menace_model::sandbox::{ExecRequest, SandboxSpec, User, Workspace};
+use menace_isolation::root::{ScratchOptions, SkeletonEntry, WorkspaceBacking};
+use menace_model::sandbox::{ExecRequest, SandboxSpec, SandboxUser, WorkspaceContent};
 use tokio::io::unix::AsyncFd;
 
-use super::backend::Shared;
-use super::cgroup::Group;
-use super::command::Command;
-use super::handle::unsupported;
-use super::host_view::{Host, host_view, toolchain_of};
+use super::backend::NativeBackendState;
+use super::cgroup::ControlGroup;
+use super::command::PreparedCommand;
+use super::host_view::{HostDescription, host_view, toolchain_of};
+use super::init_channel::{ChannelSocket, FIRST_JOB};
+use super::launcher_handle::unsupported;
 use super::limits;
-use super::network::Planned;
-use super::protocol::{Joining, Kind, Order, Report, Request};
+use super::network::RequestedNetwork;
+use super::protocol::{InitReport, InitRequest, JoinCgroupsMessage, SandboxOrder, SandboxPurpose};
 use super::sandbox::random;
-use super::wire::{FIRST_JOB, Socket};
 use crate::SandboxError;
 use menace_isolation::channel;
 
@@ -25,19 +25,19 @@ use menace_isolation::channel;
 pub(super) const HOST_NAME: &str = "sandbox";
 
 /// Purpose of a sandbox and its additions to the default.
-pub(super) struct Extras {
-    pub(super) kind: Kind,
+pub(super) struct SandboxExtras {
+    pub(super) kind: SandboxPurpose,
     /// Program outside of `PATH` whose installation has to be visible.
     pub(super) interpreter: Option<PathBuf>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<SkeletonEntry>,
     /// Certificate of an authority that programs inside must trust, beside that of their own network.
     pub(super) trusted: Option<String>,
 }
 
-impl Extras {
+impl SandboxExtras {
     /// No additions.
     pub(super) fn none() -> Self {
-        Self { kind: Kind::Final, interpreter: None, entries: Vec::new(), trusted: None }
+        Self { kind: SandboxPurpose::Final, interpreter: None, entries: Vec::new(), trusted: None }
     }
 }
 
@@ -45,13 +45,13 @@ impl Extras {
 const UNPRIVILEGED_RANGE: std::ops::Range<u32> = 0x6000_0000..0x7000_0000;
 
 pub(super) fn order(
-    shared: &Shared,
+    shared: &NativeBackendState,
     spec: &SandboxSpec,
-    kept: &limits::Kept,
-    extras: &Extras,
-    group: Option<&Group>,
-    network: Option<&Planned>,
-) -> Order {
+    kept: &limits::AssignedLimits,
+    extras: &SandboxExtras,
+    group: Option<&ControlGroup>,
+    network: Option<&RequestedNetwork>,
+) -> SandboxOrder {
     let owner = if shared.privileged {
         let range = UNPRIVILEGED_RANGE.end - UNPRIVILEGED_RANGE.start;
         let offset =
@@ -61,13 +61,15 @@ pub(super) fn order(
         (0, 0)
     };
     let workspace = match &spec.workspace {
-        Workspace::Empty => Lower::Empty,
+        WorkspaceContent::Empty => WorkspaceBacking::Empty,
         // Each call of a zygote has a layer of its own.
-        Workspace::CopyOnWrite(directory) if extras.kind == Kind::Base => Lower::ReadOnly(directory.clone()),
-        Workspace::CopyOnWrite(directory) => Lower::CopyOnWrite(directory.clone()),
-        Workspace::ReadWrite(directory) => Lower::ReadWrite(directory.clone()),
+        WorkspaceContent::CopyOnWrite(directory) if extras.kind == SandboxPurpose::Base => {
+            WorkspaceBacking::ReadOnly(directory.clone())
+        }
+        WorkspaceContent::CopyOnWrite(directory) => WorkspaceBacking::CopyOnWrite(directory.clone()),
+        WorkspaceContent::ReadWrite(directory) => WorkspaceBacking::ReadWrite(directory.clone()),
     };
-    Order {
+    SandboxOrder {
         scratch: ScratchOptions {
             size: spec.limits.effective_disk(),
             owner,
@@ -85,17 +87,17 @@ pub(super) fn order(
         joins_later: !shared.hierarchies.has_version_2(),
         kind: extras.kind,
         asked: crate::faults::numbers(&spec.faults),
-        interface: network.map(Planned::interface),
-        trusted: network.and_then(Planned::trusted).or_else(|| extras.trusted.clone()),
+        interface: network.map(RequestedNetwork::interface),
+        trusted: network.and_then(RequestedNetwork::trusted).or_else(|| extras.trusted.clone()),
     }
 }
 
 /// Skeleton of this sandbox alone: the user's mounts need mount points, which the common skeleton lacks.
-fn own_skeleton(spec: &SandboxSpec, extras: &Extras) -> Option<Vec<Entry>> {
-    if spec.mounts.is_empty() && extras.entries.is_empty() && spec.user == User::default() {
+fn own_skeleton(spec: &SandboxSpec, extras: &SandboxExtras) -> Option<Vec<SkeletonEntry>> {
+    if spec.mounts.is_empty() && extras.entries.is_empty() && spec.user == SandboxUser::default() {
         return None;
     }
-    let host = Host::of_this_process(spec.user, HOST_NAME.into());
+    let host = HostDescription::of_this_process(spec.user, HOST_NAME.into());
     let mut view = host_view(&host);
     if let Some(interpreter) = &extras.interpreter {
         let installation = toolchain_of(interpreter, &host, &view);
@@ -106,44 +108,44 @@ fn own_skeleton(spec: &SandboxSpec, extras: &Extras) -> Option<Vec<Entry>> {
     Some(view.entries)
 }
 
-fn mount_point_for(source: &Path, target: &Path) -> Entry {
+fn mount_point_for(source: &Path, target: &Path) -> SkeletonEntry {
     if source.is_dir() {
-        Entry::Directory { target: target.to_owned() }
+        SkeletonEntry::Directory { target: target.to_owned() }
     } else {
-        Entry::File { target: target.to_owned(), content: String::new() }
+        SkeletonEntry::File { target: target.to_owned(), content: String::new() }
     }
 }
 
 /// Sandbox that is ready.
-pub(super) struct Launched {
-    pub(super) socket: Socket,
+pub(super) struct LaunchedSandbox {
+    pub(super) socket: ChannelSocket,
     pub(super) first_process: AsyncFd<OwnedFd>,
     pub(super) left_out: Vec<String>,
     /// Host's end of the interface and the seccomp listener for the fault injector, as far as the sandbox has them, in
     /// this order.
     pub(super) handed_over: VecDeque<OwnedFd>,
     /// Reports of the init process about its command that have already arrived.
-    pub(super) early: Vec<Report>,
+    pub(super) early: Vec<InitReport>,
 }
 
 /// Sandbox that was ordered and is not ready yet. Dropping it ends it.
-pub(super) struct Launch {
-    socket: Socket,
+pub(super) struct PendingLaunch {
+    socket: ChannelSocket,
 }
 
-impl Launch {
+impl PendingLaunch {
     /// Orders a sandbox.
     pub(super) async fn order(
-        shared: &Shared,
-        order: &Order,
-        group: Option<&Group>,
+        shared: &NativeBackendState,
+        order: &SandboxOrder,
+        group: Option<&ControlGroup>,
     ) -> Result<Self, SandboxError> {
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a sandbox"))?;
-        let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
+        let joined = group.map_or(Ok(Vec::new()), ControlGroup::join_descriptors)?;
         let mut descriptors = vec![theirs.as_fd()];
-        descriptors.extend(group.and_then(Group::clone_into));
+        descriptors.extend(group.and_then(ControlGroup::clone_into));
         descriptors.extend(joined.iter().map(AsFd::as_fd));
-        let socket = Socket::new(ours).map_err(SandboxError::io("watch a sandbox"))?;
+        let socket = ChannelSocket::new(ours).map_err(SandboxError::io("watch a sandbox"))?;
         shared
             .launcher
             .order(order, &descriptors)
@@ -153,10 +155,10 @@ impl Launch {
     }
 
     /// Sends the cgroups to join.
-    pub(super) async fn join(&mut self, group: Option<&Group>) -> Result<(), SandboxError> {
-        let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
+    pub(super) async fn join(&mut self, group: Option<&ControlGroup>) -> Result<(), SandboxError> {
+        let joined = group.map_or(Ok(Vec::new()), ControlGroup::join_descriptors)?;
         let descriptors: Vec<_> = joined.iter().map(AsFd::as_fd).collect();
-        match self.socket.send(&Joining, &descriptors).await {
+        match self.socket.send(&JoinCgroupsMessage, &descriptors).await {
             // The init process failed before it needed them, and reports the reason.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             result => result.map_err(SandboxError::io("send cgroups to a sandbox")),
@@ -164,16 +166,16 @@ impl Launch {
     }
 
     /// Requests the command that starts as soon as the init process is ready.
-    pub(super) async fn ask_for(
+    pub(super) async fn request_command(
         &self,
         spec: &SandboxSpec,
-        shared: &Shared,
+        shared: &NativeBackendState,
         request: ExecRequest,
         counts_cpu: bool,
-    ) -> Result<Command, SandboxError> {
+    ) -> Result<PreparedCommand, SandboxError> {
         let (command, program, descriptors) =
-            Command::prepare(spec, &shared.environment, request, counts_cpu)?;
-        let run = Request::Run { job: FIRST_JOB, program, once: true };
+            PreparedCommand::prepare(spec, &shared.environment, request, counts_cpu)?;
+        let run = InitRequest::Run { job: FIRST_JOB, program, once: true };
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         match self.socket.send(&run, &descriptors).await {
             // The init process failed during set-up, and reports the reason.
@@ -183,15 +185,15 @@ impl Launch {
     }
 
     /// Waits until the init process is ready.
-    pub(super) async fn finish(self) -> Result<Launched, SandboxError> {
+    pub(super) async fn finish(self) -> Result<LaunchedSandbox, SandboxError> {
         // The launcher and the init process both write to the channel, in either order; the init process may even
         // report on its command before the launcher reports the birth.
         let (mut first_process, mut ready, mut early) = (None, None, Vec::new());
         while first_process.is_none() || ready.is_none() {
             match self.socket.receive().await.map_err(SandboxError::io("receive from a sandbox"))? {
-                Some((Report::Born, mut handles)) => first_process = handles.pop(),
-                Some((Report::Ready { left_out }, handed_over)) => ready = Some((left_out, handed_over)),
-                Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
+                Some((InitReport::Born, mut handles)) => first_process = handles.pop(),
+                Some((InitReport::Ready { left_out }, handed_over)) => ready = Some((left_out, handed_over)),
+                Some((InitReport::Failed(error), _)) => return Err(unsupported(&error)),
                 Some((report, _)) if ready.is_some() => early.push(report),
                 Some((report, _)) => {
                     return Err(SandboxError::Protocol(format!(
@@ -206,7 +208,7 @@ impl Launch {
         // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
         let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
             .map_err(|error| SandboxError::io("watch the init process of a sandbox")(error.into()))?;
-        Ok(Launched {
+        Ok(LaunchedSandbox {
             socket: self.socket,
             first_process: handle,
             left_out,

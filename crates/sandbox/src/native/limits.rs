@@ -2,33 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use menace_model::sandbox::{Controller, Limits};
+use menace_model::sandbox::{ResourceController, SandboxLimits};
 
-use super::cgroup::{Availability, Hierarchies};
+use super::cgroup::{CgroupHierarchies, ControllerAvailability};
 use crate::SandboxError;
 
 /// Limits with defaults filled in, and the mechanism that enforces each.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct AssignedLimits {
     /// Limits that the cgroup enforces.
-    pub(super) by_cgroup: Limits,
+    pub(super) by_cgroup: SandboxLimits,
     /// Controllers that are used only for accounting.
-    pub(super) counted: Vec<Controller>,
+    pub(super) counted: Vec<ResourceController>,
     /// Memory limit of each process, where no controller limits that of all.
     pub(super) data_bytes: Option<u64>,
     /// Default limits that cannot be enforced; they were not requested explicitly.
     pub(super) left_out: Vec<String>,
 }
 
-impl Kept {
+impl AssignedLimits {
     /// The host's mechanisms that enforce a limit of this sandbox.
-    pub(super) fn keepers(&self, host: BTreeMap<Controller, String>) -> BTreeMap<Controller, String> {
-        let is_used = |controller: &Controller| match controller {
-            Controller::Memory => self.by_cgroup.memory.is_some(),
-            Controller::Cpu => self.by_cgroup.cpus.is_some(),
-            Controller::CpuAccounting => self.counted.contains(controller),
-            Controller::Pids => true,
-            Controller::Io | Controller::Freezer => false,
+    pub(super) fn enforcing_controllers(
+        &self,
+        host: BTreeMap<ResourceController, String>,
+    ) -> BTreeMap<ResourceController, String> {
+        let is_used = |controller: &ResourceController| match controller {
+            ResourceController::Memory => self.by_cgroup.memory.is_some(),
+            ResourceController::Cpu => self.by_cgroup.cpus.is_some(),
+            ResourceController::CpuAccounting => self.counted.contains(controller),
+            ResourceController::Pids => true,
+            ResourceController::Io | ResourceController::Freezer => false,
         };
         host.into_iter().filter(|(controller, _)| is_used(controller)).collect()
     }
@@ -43,33 +46,36 @@ impl Kept {
 }
 
 /// Assigns each limit to a mechanism.
-pub(super) fn keep(limits: &Limits, hierarchies: &Hierarchies) -> Kept {
+pub(super) fn assign(limits: &SandboxLimits, hierarchies: &CgroupHierarchies) -> AssignedLimits {
     let mut by_cgroup = limits.clone();
     let mut left_out = Vec::new();
     let mut data_bytes = None;
-    match hierarchies.availability(Controller::Memory) {
-        Availability::Available { .. } => by_cgroup.memory = Some(limits.effective_memory()),
-        Availability::Unavailable { reason } if limits.memory.is_none() => {
+    match hierarchies.availability(ResourceController::Memory) {
+        ControllerAvailability::Available { .. } => by_cgroup.memory = Some(limits.effective_memory()),
+        ControllerAvailability::Unavailable { reason } if limits.memory.is_none() => {
             data_bytes = Some(limits.effective_memory());
             left_out.push(format!(
                 "limit the total memory of all processes and detect out-of-memory kills: {reason}"
             ));
         }
         // Requested explicitly: creating the group fails with the reason.
-        Availability::Unavailable { .. } => {}
+        ControllerAvailability::Unavailable { .. } => {}
     }
-    let is_available = |controller: &Controller| {
-        matches!(hierarchies.availability(*controller), Availability::Available { .. })
+    let is_available = |controller: &ResourceController| {
+        matches!(hierarchies.availability(*controller), ControllerAvailability::Available { .. })
     };
     // Without a pids controller, the user namespace enforces the limit on processes.
-    by_cgroup.pids = is_available(&Controller::Pids).then(|| limits.effective_pids());
-    let counted = [Controller::CpuAccounting, Controller::Memory].into_iter().filter(is_available).collect();
-    Kept { by_cgroup, counted, data_bytes, left_out }
+    by_cgroup.pids = is_available(&ResourceController::Pids).then(|| limits.effective_pids());
+    let counted = [ResourceController::CpuAccounting, ResourceController::Memory]
+        .into_iter()
+        .filter(is_available)
+        .collect();
+    AssignedLimits { by_cgroup, counted, data_bytes, left_out }
 }
 
 /// Rejects limits that this host cannot provide.
-pub(super) fn check(limits: &Limits) -> Result<(), SandboxError> {
-    let host = Host::read()?;
+pub(super) fn check(limits: &SandboxLimits) -> Result<(), SandboxError> {
+    let host = HostCapacity::read()?;
     let memory = limits.effective_memory();
     if limits.memory.is_some_and(|asked| asked > host.memory) {
         return refuse(
@@ -123,14 +129,14 @@ pub(super) fn check(limits: &Limits) -> Result<(), SandboxError> {
 /// init process fails first.
 const SMALLEST_MEMORY: u64 = 4 << 20;
 
-struct Host {
+struct HostCapacity {
     memory: u64,
     cpus: f64,
     pids: u64,
     open_files: u64,
 }
 
-impl Host {
+impl HostCapacity {
     fn read() -> Result<Self, SandboxError> {
         let system = rustix::system::sysinfo();
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);

@@ -3,28 +3,28 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use menace_isolation::Step;
-use menace_isolation::queue_discipline::Netem;
+use menace_isolation::StepContext;
+use menace_isolation::queue_discipline::NetemOptions;
 use menace_isolation::root::{ALL_TRUSTED, TRUSTED};
-use menace_isolation::tun::{self, Interface};
-use menace_model::network::{Link, Network as Asked, NetworkSpec, Shaper};
-use menace_netstack::{Authority, LONGEST_PACKET, Network, SANDBOX_V4, SANDBOX_V6};
+use menace_isolation::tun::{self, TunInterface};
+use menace_model::network::{LinkConditions, NetworkMode as Asked, NetworkSpec, PacketShaper};
+use menace_netstack::{LONGEST_PACKET, MockCertificateAuthority, Netstack, SANDBOX_V4, SANDBOX_V6};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::handle::unsupported;
+use super::launcher_handle::unsupported;
 use crate::SandboxError;
 
 /// A requested network that is not started yet.
-pub(super) struct Planned {
+pub(super) struct RequestedNetwork {
     spec: NetworkSpec,
     /// Certificate authority that signs the certificates of mocks.
-    authority: Option<Arc<Authority>>,
+    authority: Option<Arc<MockCertificateAuthority>>,
 }
 
 /// Interface of every sandbox with a network.
-pub(super) const INTERFACE: Interface =
-    Interface { v4: SANDBOX_V4, v6: SANDBOX_V6, longest_packet: LONGEST_PACKET, netem: None };
+pub(super) const INTERFACE: TunInterface =
+    TunInterface { v4: SANDBOX_V4, v6: SANDBOX_V6, longest_packet: LONGEST_PACKET, netem: None };
 
 /// Environment variables that make programs trust the mocks' authority beside the system's.
 pub(super) const TRUST: [(&str, &str); 7] = [
@@ -37,9 +37,9 @@ pub(super) const TRUST: [(&str, &str); 7] = [
     ("NODE_EXTRA_CA_CERTS", TRUSTED),
 ];
 
-impl Planned {
+impl RequestedNetwork {
     /// Network that a spec requests; `None` if it requests none.
-    pub(super) fn of(asked: &Asked) -> Result<Option<Self>, SandboxError> {
+    pub(super) fn from_policy(asked: &Asked) -> Result<Option<Self>, SandboxError> {
         let Asked::Managed(spec) = asked else { return Ok(None) };
         check(spec)?;
         let authority = spec.mocks.as_ref().map(|_| new_authority()).transpose()?.map(Arc::new);
@@ -47,9 +47,10 @@ impl Planned {
     }
 
     /// Interface to create in the sandbox.
-    pub(super) fn interface(&self) -> Interface {
-        let netem = (self.spec.shaper == Shaper::Netem).then(|| netem(&self.spec.shape.out, self.spec.seed));
-        Interface { netem, ..INTERFACE }
+    pub(super) fn interface(&self) -> TunInterface {
+        let netem =
+            (self.spec.shaper == PacketShaper::Netem).then(|| netem(&self.spec.shape.out, self.spec.seed));
+        TunInterface { netem, ..INTERFACE }
     }
 
     /// Certificate that programs must trust.
@@ -64,16 +65,16 @@ impl Planned {
     }
 
     /// Starts the network on the host's end of the sandbox's interface.
-    pub(super) fn start(self, interface: Option<OwnedFd>) -> Result<Network, SandboxError> {
+    pub(super) fn start(self, interface: Option<OwnedFd>) -> Result<Netstack, SandboxError> {
         let interface = interface
             .ok_or_else(|| SandboxError::Protocol("the sandbox did not send its network interface".into()))?;
-        Network::start(interface, self.spec, self.authority)
+        Netstack::start(interface, self.spec, self.authority)
             .map_err(SandboxError::io("start the network of a sandbox"))
     }
 }
 
-fn netem(link: &Link, seed: u64) -> Netem {
-    Netem {
+fn netem(link: &LinkConditions, seed: u64) -> NetemOptions {
+    NetemOptions {
         delay: link.delay,
         jitter: link.jitter,
         loss: link.loss,
@@ -98,8 +99,8 @@ pub(super) fn make_interface(network: OwnedFd) -> Result<OwnedFd, SandboxError> 
 }
 
 /// Creates a certificate authority for one sandbox.
-pub(super) fn new_authority() -> Result<Authority, SandboxError> {
-    Authority::new()
+pub(super) fn new_authority() -> Result<MockCertificateAuthority, SandboxError> {
+    MockCertificateAuthority::new()
         .map_err(|error| SandboxError::Protocol(format!("failed to create a certificate: {error}")))
 }
 

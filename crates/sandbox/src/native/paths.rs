@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use menace_model::sandbox::{SandboxSpec, Workspace};
+use menace_model::sandbox::{SandboxSpec, WorkspaceContent};
 
 use crate::SandboxError;
 
@@ -13,8 +13,8 @@ const RESERVED: [&str; 4] = ["/", "/proc", "/dev", "/sys"];
 /// Makes the host paths of a spec absolute and rejects those that cannot be mounted.
 pub(crate) fn make_absolute(spec: &mut SandboxSpec) -> Result<(), SandboxError> {
     match &mut spec.workspace {
-        Workspace::Empty => {}
-        Workspace::CopyOnWrite(directory) | Workspace::ReadWrite(directory) => {
+        WorkspaceContent::Empty => {}
+        WorkspaceContent::CopyOnWrite(directory) | WorkspaceContent::ReadWrite(directory) => {
             *directory = resolve(directory)?;
             if !directory.is_dir() {
                 return Err(host_path(directory, io::ErrorKind::NotADirectory.into()));

@@ -7,7 +7,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use crate::SandboxError;
-pub(super) use crate::kept::Kept;
+pub(super) use crate::output_capture::OutputCapture;
 
 /// Opens a pipe and returns its reading and writing ends. A program gets a blocking end, as it expects.
 pub(super) fn new_pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
@@ -32,18 +32,18 @@ fn nonblocking(end: &OwnedFd) -> Result<(), SandboxError> {
 }
 
 /// Opens a pipe from a program and returns our end and its end.
-pub(super) fn pipe_from_program() -> Result<(Reading, OwnedFd), SandboxError> {
+pub(super) fn pipe_from_program() -> Result<(ProgramOutputPipe, OwnedFd), SandboxError> {
     let (read, write) = new_pipe()?;
-    Ok((Reading(Some(receiver(read)?)), write))
+    Ok((ProgramOutputPipe(Some(receiver(read)?)), write))
 }
 
 /// Maximum size of one read.
 const LONGEST_READ: usize = 64 << 10;
 
 /// Reading end of a pipe, until end of file.
-pub(super) struct Reading(Option<pipe::Receiver>);
+pub(super) struct ProgramOutputPipe(Option<pipe::Receiver>);
 
-impl Reading {
+impl ProgramOutputPipe {
     /// Stream without data that never ends.
     pub(super) fn nothing() -> Self {
         Self(None)
@@ -95,7 +95,7 @@ impl Reading {
     }
 
     /// Reads until every writer is gone.
-    pub(super) async fn read_to_end(&mut self, mut kept: Kept) -> Kept {
+    pub(super) async fn read_to_end(&mut self, mut kept: OutputCapture) -> OutputCapture {
         let mut buffer = vec![0; 16 << 10];
         while self.0.is_some() {
             let length = self.read(&mut buffer).await;

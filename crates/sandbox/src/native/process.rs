@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use menace_model::sandbox::{ExecOutcome, ExecRequest, TerminalSize, Usage};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, ResourceUsage, TerminalSize};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
-use super::cgroup::Group;
-use super::command::Command;
+use super::cgroup::ControlGroup;
+use super::command::PreparedCommand;
 use super::cpu_time;
 use super::init::resize;
-use super::pipes::{Kept, Reading, sender};
-use super::protocol::{End, Report, Request};
-use super::sandbox::{Life, NativeSandbox};
-use super::wire::{Answers, Wire};
-use crate::faults::Supervisor;
-use crate::{Event, Process, SandboxError};
+use super::init_channel::{InitChannel, JobAnswers};
+use super::pipes::{OutputCapture, ProgramOutputPipe, sender};
+use super::protocol::{InitReport, InitRequest, JobEnd};
+use super::sandbox::{InitProcessHandle, NativeSandbox};
+use crate::faults::FaultInjector;
+use crate::{ProcessEvent, SandboxError, SandboxProcess};
 
 /// Size of the read buffer.
 const CHUNK: usize = 64 << 10;
@@ -35,25 +35,25 @@ pub(super) struct NativeProcess {
     sandbox: String,
     program: String,
     directory: PathBuf,
-    wire: Arc<Wire>,
+    wire: Arc<InitChannel>,
     /// Fault injector of the sandbox, which also knows the denied system calls.
-    supervisor: Option<Arc<Supervisor>>,
-    life: Arc<Life>,
-    group: Arc<Option<Group>>,
-    answers: Answers,
-    stdin: Stdin,
-    stdout: Reading,
-    stderr: Reading,
+    supervisor: Option<Arc<FaultInjector>>,
+    life: Arc<InitProcessHandle>,
+    group: Arc<Option<ControlGroup>>,
+    answers: JobAnswers,
+    stdin: CommandStdin,
+    stdout: ProgramOutputPipe,
+    stderr: ProgramOutputPipe,
     /// Caller's end of the terminal, once it is open.
     terminal: Option<OwnedFd>,
     /// Initial stdin of the command, until it can be written.
     input: Vec<u8>,
-    began: Began,
+    began: CommandStartTime,
     deadline: Option<tokio::time::Instant>,
-    cpu: Option<CpuWatch>,
-    before: Before,
-    verdict: Verdict,
-    end: Option<End>,
+    cpu: Option<CpuTimeWatch>,
+    before: CommandStartCounters,
+    verdict: CommandKillReason,
+    end: Option<JobEnd>,
     /// Unread bytes in the stdout and stderr pipes when the command exited.
     left: (usize, usize),
     is_over: bool,
@@ -61,7 +61,7 @@ pub(super) struct NativeProcess {
 }
 
 /// Start time of the command.
-enum Began {
+enum CommandStartTime {
     /// Time of the request, by the caller's clock.
     Here(Instant),
     /// Time at which the init process started the command, by its clock. The value is the timeout that runs from
@@ -71,14 +71,14 @@ enum Began {
 
 /// Counters at the start of the command.
 #[derive(Default)]
-struct Before {
-    usage: Usage,
+struct CommandStartCounters {
+    usage: ResourceUsage,
     oom_kills: u64,
 }
 
 /// Reason why the caller killed the command, if it did.
 #[derive(Default, PartialEq, Eq)]
-enum Verdict {
+enum CommandKillReason {
     #[default]
     None,
     TimedOut,
@@ -86,7 +86,7 @@ enum Verdict {
 }
 
 /// Writing end of the command's stdin.
-enum Stdin {
+enum CommandStdin {
     Open(pipe::Sender),
     /// The stdin of the request is being written. Dropping this does not stop it.
     Fed(tokio::task::JoinHandle<Option<pipe::Sender>>),
@@ -97,31 +97,36 @@ impl NativeProcess {
     /// Requests the command. The first report says whether it could be started.
     pub(super) async fn start(sandbox: &NativeSandbox, request: ExecRequest) -> Result<Self, SandboxError> {
         sandbox.check_alive()?;
-        let before = Before::read(sandbox.group.as_ref().as_ref())?;
+        let before = CommandStartCounters::read(sandbox.group.as_ref().as_ref())?;
         let counts_cpu = before.usage.cpu_user_ms.is_some();
         let (command, program, descriptors) =
-            Command::prepare(&sandbox.spec, &sandbox.shared.environment, request, counts_cpu)?;
-        let began = Began::Here(Instant::now());
-        let run = |job| Request::Run { job, program, once: false };
-        let answers = sandbox.ask(run, &descriptors).await?;
+            PreparedCommand::prepare(&sandbox.spec, &sandbox.shared.environment, request, counts_cpu)?;
+        let began = CommandStartTime::Here(Instant::now());
+        let run = |job| InitRequest::Run { job, program, once: false };
+        let answers = sandbox.send_request(run, &descriptors).await?;
         Ok(Self::new(sandbox, command, answers, began, before))
     }
 
     /// The command that was requested together with its sandbox.
-    pub(super) fn of_new_sandbox(sandbox: &NativeSandbox, command: Command, answers: Answers) -> Self {
-        let counts_cpu = sandbox.group.as_ref().as_ref().is_some_and(Group::counts_cpu);
+    pub(super) fn of_new_sandbox(
+        sandbox: &NativeSandbox,
+        command: PreparedCommand,
+        answers: JobAnswers,
+    ) -> Self {
+        let counts_cpu = sandbox.group.as_ref().as_ref().is_some_and(ControlGroup::counts_cpu);
         let nothing = counts_cpu.then_some(0.0);
-        let usage = Usage { cpu_user_ms: nothing, cpu_system_ms: nothing, ..Usage::default() };
-        let began = Began::There(command.timeout);
-        Self::new(sandbox, command, answers, began, Before { usage, oom_kills: 0 })
+        let usage =
+            ResourceUsage { cpu_user_ms: nothing, cpu_system_ms: nothing, ..ResourceUsage::default() };
+        let began = CommandStartTime::There(command.timeout);
+        Self::new(sandbox, command, answers, began, CommandStartCounters { usage, oom_kills: 0 })
     }
 
     fn new(
         sandbox: &NativeSandbox,
-        command: Command,
-        answers: Answers,
-        began: Began,
-        before: Before,
+        command: PreparedCommand,
+        answers: JobAnswers,
+        began: CommandStartTime,
+        before: CommandStartCounters,
     ) -> Self {
         let counts_cpu = before.usage.cpu_user_ms.is_some();
         let cpu_time = sandbox.spec.limits.cpu_time;
@@ -133,17 +138,17 @@ impl NativeProcess {
             supervisor: sandbox.supervisor.clone(),
             life: Arc::clone(&sandbox.life),
             answers,
-            stdin: command.stdin.map_or(Stdin::Closed, Stdin::Open),
+            stdin: command.stdin.map_or(CommandStdin::Closed, CommandStdin::Open),
             stdout: command.stdout,
             stderr: command.stderr,
             terminal: None,
             input: command.input,
             began,
             deadline: command.timeout.and_then(deadline_after),
-            cpu: cpu_time.filter(|_| counts_cpu).map(|time| CpuWatch::new(time, &before.usage)),
+            cpu: cpu_time.filter(|_| counts_cpu).map(|time| CpuTimeWatch::new(time, &before.usage)),
             group: Arc::clone(&sandbox.group),
             before,
-            verdict: Verdict::None,
+            verdict: CommandKillReason::None,
             end: None,
             left: (0, 0),
             is_over: false,
@@ -155,12 +160,14 @@ impl NativeProcess {
 
     /// Writes the request's stdin in a separate task, so that the command's output is read meanwhile.
     fn feed(&mut self) {
-        if self.input.is_empty() || !matches!(self.stdin, Stdin::Open(_)) {
+        if self.input.is_empty() || !matches!(self.stdin, CommandStdin::Open(_)) {
             return;
         }
-        let Stdin::Open(mut stdin) = std::mem::replace(&mut self.stdin, Stdin::Closed) else { return };
+        let CommandStdin::Open(mut stdin) = std::mem::replace(&mut self.stdin, CommandStdin::Closed) else {
+            return;
+        };
         let bytes = std::mem::take(&mut self.input);
-        self.stdin = Stdin::Fed(tokio::spawn(async move {
+        self.stdin = CommandStdin::Fed(tokio::spawn(async move {
             // A command need not read all of its stdin.
             stdin.write_all(&bytes).await.ok()?;
             Some(stdin)
@@ -171,9 +178,11 @@ impl NativeProcess {
     pub(super) async fn wait_until_started(&mut self) -> Result<(), SandboxError> {
         loop {
             match self.answers.next_with_descriptor().await {
-                Some((report @ Report::Terminal { .. }, terminal)) => self.hear(report, terminal)?,
-                Some((Report::Started { .. }, _)) => return Ok(()),
-                Some((report, descriptor)) => return self.hear(report, descriptor),
+                Some((report @ InitReport::Terminal { .. }, terminal)) => {
+                    self.handle_report(report, terminal)?;
+                }
+                Some((InitReport::Started { .. }, _)) => return Ok(()),
+                Some((report, descriptor)) => return self.handle_report(report, descriptor),
                 None => return Err(self.gone()),
             }
         }
@@ -182,8 +191,8 @@ impl NativeProcess {
     /// Stores the command's terminal and connects stdin and stdout to it.
     fn has_terminal(&mut self, ours: OwnedFd) -> Result<(), SandboxError> {
         let duplicate = || ours.try_clone().map_err(SandboxError::io("duplicate a terminal descriptor"));
-        self.stdout = Reading::of_terminal(duplicate()?)?;
-        self.stdin = Stdin::Open(sender(duplicate()?)?);
+        self.stdout = ProgramOutputPipe::of_terminal(duplicate()?)?;
+        self.stdin = CommandStdin::Open(sender(duplicate()?)?);
         self.terminal = Some(ours);
         self.feed();
         Ok(())
@@ -192,12 +201,12 @@ impl NativeProcess {
     /// Reads all output until the command exits, and keeps it up to the limit.
     pub(super) async fn collect(mut self, limit: u64) -> Result<ExecOutcome, SandboxError> {
         self.end_stdin();
-        let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
+        let (mut stdout, mut stderr) = (OutputCapture::new(limit), OutputCapture::new(limit));
         loop {
             match self.next().await? {
-                Event::Stdout(bytes) => stdout.add(&bytes),
-                Event::Stderr(bytes) => stderr.add(&bytes),
-                Event::Exited(mut outcome) => {
+                ProcessEvent::Stdout(bytes) => stdout.add(&bytes),
+                ProcessEvent::Stderr(bytes) => stderr.add(&bytes),
+                ProcessEvent::Exited(mut outcome) => {
                     outcome.truncated = stdout.is_truncated || stderr.is_truncated;
                     outcome.stdout = stdout.text();
                     outcome.stderr = stderr.text();
@@ -209,29 +218,29 @@ impl NativeProcess {
 
     /// Closes stdin.
     pub(super) fn end_stdin(&mut self) {
-        self.stdin = Stdin::Closed;
+        self.stdin = CommandStdin::Closed;
     }
 
     fn gone(&self) -> SandboxError {
         SandboxError::Gone { id: self.sandbox.clone() }
     }
 
-    fn hear(&mut self, report: Report, descriptor: Option<OwnedFd>) -> Result<(), SandboxError> {
+    fn handle_report(&mut self, report: InitReport, descriptor: Option<OwnedFd>) -> Result<(), SandboxError> {
         match report {
-            Report::Terminal { .. } => match descriptor {
+            InitReport::Terminal { .. } => match descriptor {
                 Some(ours) => self.has_terminal(ours)?,
                 None => return Err(SandboxError::Protocol("the descriptor of a terminal is missing".into())),
             },
-            Report::Ended { end, .. } => {
+            InitReport::Ended { end, .. } => {
                 self.left = (self.stdout.waiting(), self.stderr.waiting());
                 self.end = Some(end);
             }
-            Report::NotStarted { errno, reason, .. } => {
+            InitReport::NotStarted { errno, reason, .. } => {
                 self.is_over = true;
                 return Err(self.not_started(errno, &reason));
             }
-            Report::Started { .. } => {
-                if let Began::There(timeout) = self.began {
+            InitReport::Started { .. } => {
+                if let CommandStartTime::There(timeout) = self.began {
                     self.deadline = timeout.and_then(deadline_after);
                 }
             }
@@ -255,42 +264,42 @@ impl NativeProcess {
     /// Outcome of a command whose sandbox is gone because the kernel ran out of memory for it and killed the init
     /// process: files count as memory and belong to no process.
     fn killed_for_memory(&mut self) -> Option<ExecOutcome> {
-        let end = End { signal: Some(libc::SIGKILL), ..End::default() };
+        let end = JobEnd { signal: Some(libc::SIGKILL), ..JobEnd::default() };
         self.outcome(end).ok().filter(|outcome| outcome.oom)
     }
 
-    async fn kill_for(&mut self, verdict: Verdict) {
+    async fn kill_for(&mut self, verdict: CommandKillReason) {
         self.verdict = verdict;
         self.deadline = deadline_after(PATIENCE);
         self.cpu = None;
-        self.wire.tell(Request::Kill { job: self.answers.job() }).await;
+        self.wire.notify(InitRequest::Kill { job: self.answers.job() }).await;
     }
 
     /// Reads the output that was in the pipes at exit; processes that the command left running may still hold them open.
-    async fn drain(&mut self) -> Option<Event> {
+    async fn drain(&mut self) -> Option<ProcessEvent> {
         if self.terminal.is_some() {
             return self.drain_terminal().await;
         }
-        let printed = self.stdout.try_read(&mut self.left.0).map(Event::Stdout);
-        printed.or_else(|| self.stderr.try_read(&mut self.left.1).map(Event::Stderr))
+        let printed = self.stdout.try_read(&mut self.left.0).map(ProcessEvent::Stdout);
+        printed.or_else(|| self.stderr.try_read(&mut self.left.1).map(ProcessEvent::Stderr))
     }
 
-    async fn drain_terminal(&mut self) -> Option<Event> {
+    async fn drain_terminal(&mut self) -> Option<ProcessEvent> {
         if !self.stdout.is_open() {
             return None;
         }
         self.buffer.resize(CHUNK, 0);
         let length = tokio::time::timeout(QUIET, self.stdout.read(&mut self.buffer)).await.unwrap_or(0);
         let bytes = self.buffer.get(..length).filter(|bytes| !bytes.is_empty())?;
-        Some(Event::Stdout(bytes.to_vec()))
+        Some(ProcessEvent::Stdout(bytes.to_vec()))
     }
 
-    fn outcome(&mut self, end: End) -> Result<ExecOutcome, SandboxError> {
+    fn outcome(&mut self, end: JobEnd) -> Result<ExecOutcome, SandboxError> {
         let wall_ms = match self.began {
-            Began::Here(instant) => instant.elapsed().as_secs_f64() * 1e3,
-            Began::There(_) => end.wall_us as f64 / 1e3,
+            CommandStartTime::Here(instant) => instant.elapsed().as_secs_f64() * 1e3,
+            CommandStartTime::There(_) => end.wall_us as f64 / 1e3,
         };
-        let mut usage = Usage {
+        let mut usage = ResourceUsage {
             cpu_user_ms: Some(end.cpu_user_us as f64 / 1e3),
             cpu_system_ms: Some(end.cpu_system_us as f64 / 1e3),
             peak_rss_bytes: Some(end.largest_process_bytes),
@@ -308,12 +317,12 @@ impl NativeProcess {
         }
         let mut denied = end.denied;
         denied.extend(self.supervisor.iter().flat_map(|supervisor| supervisor.take_denied()));
-        let was_killed = self.verdict != Verdict::None;
+        let was_killed = self.verdict != CommandKillReason::None;
         Ok(ExecOutcome {
             exit_code: end.exit_code.filter(|_| !was_killed),
             signal: end.signal.filter(|_| !was_killed),
-            timed_out: self.verdict == Verdict::TimedOut,
-            cpu_exceeded: self.verdict == Verdict::CpuExceeded || end.signal == Some(libc::SIGXCPU),
+            timed_out: self.verdict == CommandKillReason::TimedOut,
+            cpu_exceeded: self.verdict == CommandKillReason::CpuExceeded || end.signal == Some(libc::SIGXCPU),
             oom,
             disk_full: end.disk_full,
             denied,
@@ -327,59 +336,67 @@ impl NativeProcess {
 }
 
 #[async_trait]
-impl Process for NativeProcess {
-    async fn next(&mut self) -> Result<Event, SandboxError> {
+impl SandboxProcess for NativeProcess {
+    async fn next(&mut self) -> Result<ProcessEvent, SandboxError> {
         loop {
             if let Some(end) = self.end.clone() {
                 if let Some(event) = self.drain().await {
                     return Ok(event);
                 }
                 self.is_over = true;
-                return self.outcome(end).map(|outcome| Event::Exited(Box::new(outcome)));
+                return self.outcome(end).map(|outcome| ProcessEvent::Exited(Box::new(outcome)));
             }
             self.buffer.resize(CHUNK, 0);
             let (first, second) = self.buffer.split_at_mut(CHUNK / 2);
             let happened = tokio::select! {
-                length = self.stdout.read(first) => Happened::Stdout(length),
-                length = self.stderr.read(second) => Happened::Stderr(length),
-                report = self.answers.next_with_descriptor() => Happened::Report(report),
-                () = sleep_until(self.deadline) => Happened::Deadline,
-                () = sleep_until(self.cpu.as_ref().and_then(CpuWatch::next_look)) => Happened::CpuLook,
+                length = self.stdout.read(first) => NativeProcessEvent::Stdout(length),
+                length = self.stderr.read(second) => NativeProcessEvent::Stderr(length),
+                report = self.answers.next_with_descriptor() => NativeProcessEvent::Report(report),
+                () = sleep_until(self.deadline) => NativeProcessEvent::Deadline,
+                () = sleep_until(self.cpu.as_ref().and_then(CpuTimeWatch::next_look)) => NativeProcessEvent::CpuLook,
             };
             match happened {
-                Happened::Stdout(length) => {
+                NativeProcessEvent::Stdout(length) => {
                     if length > 0 {
-                        return Ok(Event::Stdout(self.buffer.get(..length).unwrap_or_default().to_vec()));
+                        return Ok(ProcessEvent::Stdout(
+                            self.buffer.get(..length).unwrap_or_default().to_vec(),
+                        ));
                     }
                 }
-                Happened::Stderr(length) => {
+                NativeProcessEvent::Stderr(length) => {
                     if length > 0 {
                         let from = CHUNK / 2;
-                        return Ok(Event::Stderr(
+                        return Ok(ProcessEvent::Stderr(
                             self.buffer.get(from..from + length).unwrap_or_default().to_vec(),
                         ));
                     }
                 }
-                Happened::Report(Some((report, descriptor))) => self.hear(report, descriptor)?,
-                Happened::Report(None) => {
+                NativeProcessEvent::Report(Some((report, descriptor))) => {
+                    self.handle_report(report, descriptor)?;
+                }
+                NativeProcessEvent::Report(None) => {
                     self.is_over = true;
                     return match self.killed_for_memory() {
-                        Some(outcome) => Ok(Event::Exited(Box::new(outcome))),
+                        Some(outcome) => Ok(ProcessEvent::Exited(Box::new(outcome))),
                         None => Err(self.gone()),
                     };
                 }
-                Happened::Deadline if self.verdict == Verdict::None => self.kill_for(Verdict::TimedOut).await,
+                NativeProcessEvent::Deadline if self.verdict == CommandKillReason::None => {
+                    self.kill_for(CommandKillReason::TimedOut).await;
+                }
                 // A paused init process cannot kill its paused children; it does so when it is resumed.
-                Happened::Deadline if self.life.is_paused() => self.deadline = deadline_after(PATIENCE),
+                NativeProcessEvent::Deadline if self.life.is_paused() => {
+                    self.deadline = deadline_after(PATIENCE);
+                }
                 // The init process does not answer any more: there is no sandbox to save.
-                Happened::Deadline => {
+                NativeProcessEvent::Deadline => {
                     self.is_over = true;
                     self.life.kill();
                     return Err(self.gone());
                 }
-                Happened::CpuLook => {
+                NativeProcessEvent::CpuLook => {
                     if self.cpu_is_used_up()? {
-                        self.kill_for(Verdict::CpuExceeded).await;
+                        self.kill_for(CommandKillReason::CpuExceeded).await;
                     }
                 }
             }
@@ -387,21 +404,21 @@ impl Process for NativeProcess {
     }
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError> {
-        if let Stdin::Fed(feeding) = &mut self.stdin {
-            self.stdin = feeding.await.ok().flatten().map_or(Stdin::Closed, Stdin::Open);
+        if let CommandStdin::Fed(feeding) = &mut self.stdin {
+            self.stdin = feeding.await.ok().flatten().map_or(CommandStdin::Closed, CommandStdin::Open);
         }
         let written = match &mut self.stdin {
-            Stdin::Open(stdin) => stdin.write_all(bytes).await,
-            Stdin::Fed(_) | Stdin::Closed => Err(io::ErrorKind::BrokenPipe.into()),
+            CommandStdin::Open(stdin) => stdin.write_all(bytes).await,
+            CommandStdin::Fed(_) | CommandStdin::Closed => Err(io::ErrorKind::BrokenPipe.into()),
         };
         written.map_err(SandboxError::io("write to a command"))
     }
 
     async fn take_stdin(&mut self) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
-        match std::mem::replace(&mut self.stdin, Stdin::Closed) {
-            Stdin::Open(stdin) => Some(Box::new(stdin)),
-            Stdin::Fed(feeding) => feeding.await.ok().flatten().map(|stdin| Box::new(stdin) as _),
-            Stdin::Closed => None,
+        match std::mem::replace(&mut self.stdin, CommandStdin::Closed) {
+            CommandStdin::Open(stdin) => Some(Box::new(stdin)),
+            CommandStdin::Fed(feeding) => feeding.await.ok().flatten().map(|stdin| Box::new(stdin) as _),
+            CommandStdin::Closed => None,
         }
     }
 
@@ -411,12 +428,12 @@ impl Process for NativeProcess {
     }
 
     async fn signal(&mut self, signal: i32) -> Result<(), SandboxError> {
-        self.wire.tell(Request::Signal { job: self.answers.job(), signal }).await;
+        self.wire.notify(InitRequest::Signal { job: self.answers.job(), signal }).await;
         Ok(())
     }
 
     async fn kill(&mut self) -> Result<(), SandboxError> {
-        self.wire.tell(Request::Kill { job: self.answers.job() }).await;
+        self.wire.notify(InitRequest::Kill { job: self.answers.job() }).await;
         Ok(())
     }
 
@@ -446,15 +463,15 @@ impl Drop for NativeProcess {
         let (wire, job) = (Arc::clone(&self.wire), self.answers.job());
         // Without a runtime the whole process is exiting: the sandbox is dropped as well, which kills it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { wire.tell(Request::Kill { job }).await });
+            runtime.spawn(async move { wire.notify(InitRequest::Kill { job }).await });
         }
     }
 }
 
-enum Happened {
+enum NativeProcessEvent {
     Stdout(usize),
     Stderr(usize),
-    Report(Option<(Report, Option<OwnedFd>)>),
+    Report(Option<(InitReport, Option<OwnedFd>)>),
     Deadline,
     CpuLook,
 }
@@ -471,22 +488,22 @@ async fn sleep_until(moment: Option<tokio::time::Instant>) {
     }
 }
 
-impl Before {
-    fn read(group: Option<&Group>) -> Result<Self, SandboxError> {
+impl CommandStartCounters {
+    fn read(group: Option<&ControlGroup>) -> Result<Self, SandboxError> {
         let Some(group) = group else { return Ok(Self::default()) };
         Ok(Self { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
     }
 }
 
 /// Watches the CPU time of a sandbox; the next check is at the earliest time at which the limit could be reached.
-struct CpuWatch {
+struct CpuTimeWatch {
     allowed_ms: f64,
     started_with_ms: f64,
     next_look: Option<tokio::time::Instant>,
 }
 
-impl CpuWatch {
-    fn new(allowed: Duration, now: &Usage) -> Self {
+impl CpuTimeWatch {
+    fn new(allowed: Duration, now: &ResourceUsage) -> Self {
         let mut watch =
             Self { allowed_ms: allowed.as_secs_f64() * 1e3, started_with_ms: total(now), next_look: None };
         watch.plan(watch.allowed_ms);
@@ -498,7 +515,7 @@ impl CpuWatch {
     }
 
     /// Whether the CPU time is used up.
-    fn is_used_up(&mut self, now: &Usage) -> bool {
+    fn is_used_up(&mut self, now: &ResourceUsage) -> bool {
         let left = self.allowed_ms - (total(now) - self.started_with_ms);
         self.plan(left);
         left <= 0.0
@@ -511,7 +528,7 @@ impl CpuWatch {
     }
 }
 
-fn total(usage: &Usage) -> f64 {
+fn total(usage: &ResourceUsage) -> f64 {
     cpu_time::sum(usage).unwrap_or(0.0)
 }
 

@@ -5,16 +5,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use menace_isolation::StepError;
-use menace_isolation::root::{Entry, ScratchOptions};
-use menace_isolation::tun::Interface;
-use menace_model::sandbox::{Denial, FileWork, Mount, TerminalSize, User};
+use menace_isolation::root::{ScratchOptions, SkeletonEntry};
+use menace_isolation::tun::TunInterface;
+use menace_model::sandbox::{DeniedSyscall, FileOperation, HostMount, SandboxUser, TerminalSize};
 use serde::{Deserialize, Serialize};
 
 /// Message to the launcher, sent once.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Preparation {
+pub(crate) struct LauncherPreparation {
     /// Host entries that every sandbox sees.
-    pub(crate) skeleton: Vec<Entry>,
+    pub(crate) skeleton: Vec<SkeletonEntry>,
     /// Whether the launcher runs as real root; otherwise it enters a user namespace.
     pub(crate) privileged: bool,
 }
@@ -22,12 +22,12 @@ pub(crate) struct Preparation {
 /// Message to the launcher, sent for each sandbox. Its descriptors are the sandbox's end of its channel, the cgroup to
 /// be born in (if `born_in_cgroup`) and those to be joined.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct SandboxOrder {
     pub(crate) scratch: ScratchOptions,
-    pub(crate) mounts: Vec<Mount>,
+    pub(crate) mounts: Vec<HostMount>,
     /// Skeleton for this sandbox alone, if its mounts need mount points that the common one lacks.
-    pub(crate) own_skeleton: Option<Vec<Entry>>,
-    pub(crate) user: User,
+    pub(crate) own_skeleton: Option<Vec<SkeletonEntry>>,
+    pub(crate) user: SandboxUser,
     pub(crate) processes: Option<u64>,
     pub(crate) open_files: u64,
     /// Limit on the data of each process, where no cgroup limits the memory of all.
@@ -37,9 +37,9 @@ pub(crate) struct Order {
     /// namespaces.
     pub(crate) joins_later: bool,
     /// Purpose of the sandbox.
-    pub(crate) kind: Kind,
+    pub(crate) kind: SandboxPurpose,
     /// Network interface of the sandbox beside its loopback.
-    pub(crate) interface: Option<Interface>,
+    pub(crate) interface: Option<TunInterface>,
     /// Numbers of the system calls that the fault injector decides.
     pub(crate) asked: Vec<u32>,
     /// Certificate of an authority that programs inside must trust.
@@ -48,11 +48,11 @@ pub(crate) struct Order {
 
 /// Message whose descriptors are the cgroups to join.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Joining;
+pub(crate) struct JoinCgroupsMessage;
 
 /// Purpose of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum SandboxPurpose {
     /// Untrusted code: every privilege is dropped before the first command.
     Final,
     /// Base sandbox of a zygote: the children of its interpreter still have to create namespaces of their own and drop
@@ -60,19 +60,19 @@ pub(crate) enum Kind {
     Base,
 }
 
-/// Message to the init process of a sandbox. The descriptors of `Run` are stdin, stdout and stderr; that of `Work` is
+/// Message to the init process of a sandbox. The descriptors of `Run` are stdin, stdout and stderr; that of `InitFileWork` is
 /// the archive.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Request {
+pub(crate) enum InitRequest {
     Run {
         job: u64,
-        program: Program,
+        program: ProgramSpec,
         /// The sandbox exists for this program alone and ends with it.
         once: bool,
     },
     Work {
         job: u64,
-        work: Work,
+        work: InitFileWork,
     },
     /// Sends a signal to the program of a job.
     Signal {
@@ -100,7 +100,7 @@ pub(crate) enum Request {
 
 /// Program to start.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Program {
+pub(crate) struct ProgramSpec {
     pub(crate) command: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) directory: PathBuf,
@@ -114,7 +114,7 @@ pub(crate) struct Program {
 
 /// Work on the files of the sandbox, done by a child of the init process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Work {
+pub(crate) enum InitFileWork {
     /// Unpack an archive.
     Unpack { directory: PathBuf },
     /// Pack a file or directory.
@@ -126,14 +126,14 @@ pub(crate) enum Work {
     /// Remove files and directories.
     Remove { paths: Vec<OsString> },
     /// File operation of a user; the result is sent through the archive descriptor.
-    Files(FileWork),
+    Files(FileOperation),
     /// Watch files; events are sent through the archive descriptor until its reader closes it.
     Watch { path: PathBuf },
 }
 
 /// Message from the launcher or from the init process, on the channel of the sandbox.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum InitReport {
     /// From the launcher; its descriptor is the pidfd of the init process.
     Born,
     /// The sandbox is ready. Its descriptors are the host's end of the interface, if there is one, and the seccomp
@@ -146,9 +146,9 @@ pub(crate) enum Report {
     /// A program could not be started.
     NotStarted { job: u64, errno: i32, reason: String },
     /// A program or file work ended.
-    Ended { job: u64, end: End },
+    Ended { job: u64, end: JobEnd },
     /// Answer to `Inspect`.
-    Inspected { job: u64, inspection: Inspection },
+    Inspected { job: u64, inspection: InitInspection },
     /// Answer to `SignalAll`.
     Signalled { job: u64 },
     /// A program has a terminal; the descriptor is the caller's end of it.
@@ -159,7 +159,7 @@ pub(crate) enum Report {
 
 /// End of a program or of file work.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct End {
+pub(crate) struct JobEnd {
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) cpu_user_us: u64,
@@ -172,14 +172,14 @@ pub(crate) struct End {
     pub(crate) io_read_bytes: u64,
     pub(crate) io_write_bytes: u64,
     pub(crate) disk_full: bool,
-    pub(crate) denied: Vec<Denial>,
+    pub(crate) denied: Vec<DeniedSyscall>,
     /// Error message of failed file work.
     pub(crate) problem: Option<String>,
 }
 
 /// State of the init process as the kernel reports it, read by that process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Inspection {
+pub(crate) struct InitInspection {
     /// Kind and inode of each namespace.
     pub(crate) namespaces: Vec<(String, u64)>,
     pub(crate) capabilities: u64,

@@ -14,33 +14,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::cgroup::{Hierarchies, Record};
+use super::cgroup::{CgroupHierarchies, CgroupRecord};
 use crate::SandboxError;
 
 /// Registry entry of a live backend. Dropping it removes the entry, unless some of its resources could not be removed.
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub(crate) struct BackendRegistration {
     name: String,
     directory: PathBuf,
     /// Locked for as long as this process lives.
     file: std::sync::Mutex<File>,
-    entry: Entry,
+    entry: BackendRegistryEntry,
     is_kept: AtomicBool,
 }
 
 /// Content of a registry file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct BackendRegistryEntry {
     version: u32,
-    owner: Process,
-    launcher: Option<Process>,
+    owner: ProcessIdentity,
+    launcher: Option<ProcessIdentity>,
     /// Owner name of the sandboxes' cgroups: their parent directory in every hierarchy is `menace-<name>`.
     cgroup: String,
 }
 
 /// Identity of a process that distinguishes it from a later process with the same pid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Process {
+struct ProcessIdentity {
     pid: u32,
     /// Start time in clock ticks since boot.
     started: u64,
@@ -53,9 +53,12 @@ static BACKENDS: AtomicU64 = AtomicU64::new(0);
 
 const ENTRY_FILE: &str = "registry.json";
 
-impl Registration {
+impl BackendRegistration {
     /// Removes the stale resources of dead owners and registers this process.
-    pub(super) fn new(directory: Option<&Path>, hierarchies: &Hierarchies) -> Result<Self, SandboxError> {
+    pub(super) fn new(
+        directory: Option<&Path>,
+        hierarchies: &CgroupHierarchies,
+    ) -> Result<Self, SandboxError> {
         let root = match directory {
             Some(directory) => directory.to_owned(),
             None => default_directory(),
@@ -82,19 +85,19 @@ impl Registration {
     /// Adds the launcher to the entry.
     pub(super) fn record_launcher(&self, pid: u32) -> Result<(), SandboxError> {
         let mut entry = self.entry.clone();
-        entry.launcher = Some(Process::of(pid).map_err(SandboxError::io("inspect the launcher"))?);
+        entry.launcher = Some(ProcessIdentity::of(pid).map_err(SandboxError::io("inspect the launcher"))?);
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         write(&mut file, &entry).map_err(SandboxError::io("write the registry"))
     }
 }
 
-impl Record for Registration {
+impl CgroupRecord for BackendRegistration {
     fn keep(&self) {
         self.is_kept.store(true, Ordering::Release);
     }
 }
 
-impl Drop for Registration {
+impl Drop for BackendRegistration {
     fn drop(&mut self) {
         // Without its lock the entry counts as that of a dead owner, and the next backend cleans it up.
         if self.is_kept.load(Ordering::Acquire) {
@@ -108,7 +111,7 @@ impl Drop for Registration {
 
 /// Result of a clean-up.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub struct CleanUp {
+pub struct NativeCleanUpReport {
     /// Dead owners whose resources were removed.
     pub owners: usize,
     /// Stale processes that were killed.
@@ -120,9 +123,9 @@ pub struct CleanUp {
 }
 
 /// Removes the stale resources of dead owners, in the default directory or in the given one.
-pub fn clean_up(directory: Option<&Path>) -> Result<CleanUp, SandboxError> {
+pub fn clean_up(directory: Option<&Path>) -> Result<NativeCleanUpReport, SandboxError> {
     let root = directory.map_or_else(default_directory, Path::to_owned);
-    let hierarchies = Hierarchies::discover(&super::cgroup::Sources::host())?;
+    let hierarchies = CgroupHierarchies::discover(&super::cgroup::CgroupSources::host())?;
     let lock = lock_root(&root).map_err(|source| SandboxError::HostPath { path: root.clone(), source })?;
     let done = clean_root(&root, &hierarchies).map_err(SandboxError::io("read the registry"));
     drop(lock);
@@ -130,7 +133,7 @@ pub fn clean_up(directory: Option<&Path>) -> Result<CleanUp, SandboxError> {
 }
 
 /// Counts live and dead owners, in the default directory or in the given one. Removes nothing.
-pub fn look_around(directory: Option<&Path>) -> Result<(usize, usize), SandboxError> {
+pub fn count_owners(directory: Option<&Path>) -> Result<(usize, usize), SandboxError> {
     let root = directory.map_or_else(default_directory, Path::to_owned);
     if !root.is_dir() {
         return Ok((0, 0));
@@ -168,10 +171,10 @@ fn default_directory() -> PathBuf {
     }
 }
 
-fn register(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Vec<String>)> {
+fn register(root: &Path, hierarchies: &CgroupHierarchies) -> io::Result<(BackendRegistration, Vec<String>)> {
     let lock = lock_root(root)?;
     let cleaned = clean_root(root, hierarchies)?;
-    let owner = Process::of(std::process::id())?;
+    let owner = ProcessIdentity::of(std::process::id())?;
     let number = BACKENDS.fetch_add(1, Ordering::Relaxed);
     let name = format!("{}-{}-{number}", owner.pid, owner.started);
     let directory = root.join(&name);
@@ -179,11 +182,11 @@ fn register(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration,
     let mut file =
         File::options().read(true).write(true).create_new(true).open(directory.join(ENTRY_FILE))?;
     file.lock()?;
-    let entry = Entry { version: 1, owner, launcher: None, cgroup: name.clone() };
+    let entry = BackendRegistryEntry { version: 1, owner, launcher: None, cgroup: name.clone() };
     write(&mut file, &entry)?;
     drop(lock);
     Ok((
-        Registration { name, directory, file: file.into(), entry, is_kept: AtomicBool::new(false) },
+        BackendRegistration { name, directory, file: file.into(), entry, is_kept: AtomicBool::new(false) },
         cleaned.problems,
     ))
 }
@@ -205,8 +208,8 @@ fn lock_root(root: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn clean_root(root: &Path, hierarchies: &Hierarchies) -> io::Result<CleanUp> {
-    let mut done = CleanUp::default();
+fn clean_root(root: &Path, hierarchies: &CgroupHierarchies) -> io::Result<NativeCleanUpReport> {
+    let mut done = NativeCleanUpReport::default();
     for directory in fs::read_dir(root)? {
         let directory = directory?;
         if directory.file_type()?.is_dir()
@@ -225,7 +228,11 @@ fn is_owner_directory(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.split('-').count() == 3 && name.split('-').all(is_number))
 }
 
-fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) -> io::Result<()> {
+fn clean_owner(
+    directory: &Path,
+    hierarchies: &CgroupHierarchies,
+    done: &mut NativeCleanUpReport,
+) -> io::Result<()> {
     let path = directory.join(ENTRY_FILE);
     let mut file = match File::options().read(true).write(true).open(&path) {
         Ok(file) => file,
@@ -243,10 +250,10 @@ fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) 
     }
     // A truncated entry was written before any resource was created.
     if let Some(entry) = read(&mut file)? {
-        if let Some(launcher) = entry.launcher.filter(Process::is_alive) {
+        if let Some(launcher) = entry.launcher.filter(ProcessIdentity::is_alive) {
             done.processes += usize::from(launcher.kill()?);
         }
-        done.cgroups += hierarchies.remove_left_over(&entry.cgroup).map_err(io::Error::other)?;
+        done.cgroups += hierarchies.remove_stale_groups(&entry.cgroup).map_err(io::Error::other)?;
     }
     done.owners += 1;
     fs::remove_dir_all(directory)
@@ -258,21 +265,21 @@ fn is_alive(file: &mut File) -> io::Result<bool> {
 }
 
 /// Reads the entry; `None` if it is truncated.
-fn read(file: &mut File) -> io::Result<Option<Entry>> {
+fn read(file: &mut File) -> io::Result<Option<BackendRegistryEntry>> {
     file.rewind()?;
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text).ok())
 }
 
-fn write(file: &mut File, entry: &Entry) -> io::Result<()> {
+fn write(file: &mut File, entry: &BackendRegistryEntry) -> io::Result<()> {
     let text = serde_json::to_vec(entry)?;
     file.rewind()?;
     file.write_all(&text)?;
     file.set_len(text.len() as u64)
 }
 
-impl Process {
+impl ProcessIdentity {
     fn of(pid: u32) -> io::Result<Self> {
         Ok(Self { pid, started: start_time(pid)?, boot: boot_id()? })
     }
@@ -326,18 +333,22 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
 
-    use super::super::cgroup::Sources;
+    use super::super::cgroup::CgroupSources;
     use super::*;
 
     /// Creates the entry of a dead process and returns its directory and its file, which is locked.
     fn entry_of_dead_process(root: &Path) -> (PathBuf, File) {
         let mut owner = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let process = Process::of(owner.id()).unwrap();
+        let process = ProcessIdentity::of(owner.id()).unwrap();
         let directory = root.join("1-1-0");
         fs::create_dir(&directory).unwrap();
         let mut file = File::create_new(directory.join(ENTRY_FILE)).unwrap();
         let cgroup = format!("{}-{}-0", process.pid, process.started);
-        write(&mut file, &Entry { version: 1, owner: process.clone(), launcher: None, cgroup }).unwrap();
+        write(
+            &mut file,
+            &BackendRegistryEntry { version: 1, owner: process.clone(), launcher: None, cgroup },
+        )
+        .unwrap();
         file.lock().unwrap();
         assert!(process.is_alive());
         owner.kill().unwrap();
@@ -368,16 +379,16 @@ mod tests {
     #[test]
     fn clean_up_keeps_the_entry_of_a_live_owner() {
         let root = tempfile::tempdir().unwrap();
-        let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
-        let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
-        assert_eq!(clean_up(Some(root.path())).unwrap(), CleanUp::default());
+        let hierarchies = CgroupHierarchies::discover(&CgroupSources::host()).unwrap();
+        let registration = BackendRegistration::new(Some(root.path()), &hierarchies).unwrap();
+        assert_eq!(clean_up(Some(root.path())).unwrap(), NativeCleanUpReport::default());
         assert!(registration.directory().exists());
     }
 
     #[test]
     fn a_zombie_counts_as_dead() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let process = Process::of(child.id()).unwrap();
+        let process = ProcessIdentity::of(child.id()).unwrap();
         child.kill().unwrap();
         // Its end of the pipe is closed when it exits, slightly before `/proc` shows the new state.
         io::copy(child.stdout.as_mut().unwrap(), &mut io::sink()).unwrap();
@@ -395,7 +406,7 @@ mod tests {
         for name in unrelated.iter().chain(&["999999999-17-0"]) {
             fs::create_dir_all(root.path().join(name).join("deep")).unwrap();
         }
-        let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
+        let hierarchies = CgroupHierarchies::discover(&CgroupSources::host()).unwrap();
         clean_root(root.path(), &hierarchies).unwrap();
         for name in unrelated {
             assert!(root.path().join(name).join("deep").exists(), "{name} is gone");
@@ -409,13 +420,13 @@ mod tests {
     #[test]
     fn an_entry_is_kept_while_its_groups_exist() {
         let root = tempfile::tempdir().unwrap();
-        let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
+        let hierarchies = CgroupHierarchies::discover(&CgroupSources::host()).unwrap();
         let entries = || fs::read_dir(root.path()).unwrap().count() - 1;
-        let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
+        let registration = BackendRegistration::new(Some(root.path()), &hierarchies).unwrap();
         registration.keep();
         drop(registration);
         assert_eq!(entries(), 1, "the entry of remaining groups was removed");
-        drop(Registration::new(Some(root.path()), &hierarchies).unwrap());
+        drop(BackendRegistration::new(Some(root.path()), &hierarchies).unwrap());
         assert_eq!(entries(), 0, "the next backend did not clean up");
     }
 }

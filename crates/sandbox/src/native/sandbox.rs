@@ -10,51 +10,51 @@ use async_trait::async_trait;
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
-    Controller, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Limits, LimitsChange,
-    SandboxSpec, Stats, Usage,
+    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileOperation, LimitsChange, ResourceController,
+    ResourceUsage, SandboxIsolation, SandboxLimits, SandboxSpec, SandboxStats,
 };
-use menace_netstack::Network;
+use menace_netstack::Netstack;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::backend::Shared;
-use super::cgroup::Group;
+use super::backend::NativeBackendState;
+use super::cgroup::ControlGroup;
 use super::init::namespaces;
-use super::launch::{Extras, Launch, Launched, order};
+use super::init_channel::{InitChannel, JobAnswers};
+use super::launch::{LaunchedSandbox, PendingLaunch, SandboxExtras, order};
 use super::limits;
-use super::network::{Planned, check};
+use super::network::{RequestedNetwork, check};
 use super::process::NativeProcess;
-use super::protocol::{Inspection, Report, Request};
-use super::wire::{Answers, Wire};
-use crate::faults::Supervisor;
-use crate::{Connection, Process, Sandbox, SandboxError, Snapshot, Watch};
+use super::protocol::{InitInspection, InitReport, InitRequest};
+use crate::faults::FaultInjector;
+use crate::{Sandbox, SandboxConnection, SandboxError, SandboxFileWatch, SandboxProcess, SandboxSnapshot};
 
 /// A native sandbox.
 pub(super) struct NativeSandbox {
     pub(super) id: String,
     pub(super) spec: SandboxSpec,
-    pub(super) shared: Arc<Shared>,
-    pub(super) wire: Arc<Wire>,
+    pub(super) shared: Arc<NativeBackendState>,
+    pub(super) wire: Arc<InitChannel>,
     /// Cgroup that limits and accounts the processes, as far as the host permits.
-    pub(super) group: Arc<Option<Group>>,
-    pub(super) life: Arc<Life>,
+    pub(super) group: Arc<Option<ControlGroup>>,
+    pub(super) life: Arc<InitProcessHandle>,
     listening: tokio::task::JoinHandle<()>,
-    controllers: BTreeMap<Controller, String>,
+    controllers: BTreeMap<ResourceController, String>,
     left_out: Vec<String>,
     is_destroyed: AtomicBool,
-    network: Option<Network>,
+    network: Option<Netstack>,
     /// Fault injector.
-    pub(super) supervisor: Option<Arc<Supervisor>>,
+    pub(super) supervisor: Option<Arc<FaultInjector>>,
 }
 
 /// Init process of a sandbox; all other processes in it end with it.
-pub(super) struct Life {
+pub(super) struct InitProcessHandle {
     id: String,
     first_process: AsyncFd<OwnedFd>,
     is_paused: AtomicBool,
 }
 
-impl Life {
+impl InitProcessHandle {
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Acquire)
     }
@@ -72,26 +72,29 @@ impl Life {
 
 impl NativeSandbox {
     /// Creates a sandbox and waits until it is ready.
-    pub(super) async fn create(shared: &Arc<Shared>, spec: SandboxSpec) -> Result<Self, SandboxError> {
-        Self::create_as(shared, spec, Extras::none()).await
+    pub(super) async fn create(
+        shared: &Arc<NativeBackendState>,
+        spec: SandboxSpec,
+    ) -> Result<Self, SandboxError> {
+        Self::create_as(shared, spec, SandboxExtras::none()).await
     }
 
     /// Creates a sandbox with extras, such as the base sandbox of a zygote.
     pub(super) async fn create_as(
-        shared: &Arc<Shared>,
+        shared: &Arc<NativeBackendState>,
         spec: SandboxSpec,
-        extras: Extras,
+        extras: SandboxExtras,
     ) -> Result<Self, SandboxError> {
         Self::create_with(shared, spec, extras, None).await.map(|(sandbox, _)| sandbox)
     }
 
     /// Creates a sandbox for one command. Both are requested together, so that the command starts as early as possible.
     pub(super) async fn run(
-        shared: &Arc<Shared>,
+        shared: &Arc<NativeBackendState>,
         spec: SandboxSpec,
         request: ExecRequest,
     ) -> Result<ExecOutcome, SandboxError> {
-        let extras = Extras::none();
+        let extras = SandboxExtras::none();
         let limit = spec.limits.output;
         let (sandbox, process) = Self::create_with(shared, spec, extras, Some(request.exclusive())).await?;
         let outcome = match process {
@@ -103,9 +106,9 @@ impl NativeSandbox {
     }
 
     async fn create_with(
-        shared: &Arc<Shared>,
+        shared: &Arc<NativeBackendState>,
         mut spec: SandboxSpec,
-        extras: Extras,
+        extras: SandboxExtras,
         request: Option<ExecRequest>,
     ) -> Result<(Self, Option<NativeProcess>), SandboxError> {
         limits::check(&spec.limits)?;
@@ -122,12 +125,12 @@ impl NativeSandbox {
             });
         }
         super::paths::make_absolute(&mut spec)?;
-        let network = Planned::of(&spec.network)?;
-        for (name, value) in network.iter().flat_map(Planned::variables) {
+        let network = RequestedNetwork::from_policy(&spec.network)?;
+        for (name, value) in network.iter().flat_map(RequestedNetwork::variables) {
             spec.environment.entry(name).or_insert(value);
         }
         let id = new_id();
-        let kept = limits::keep(&spec.limits, &shared.hierarchies);
+        let kept = limits::assign(&spec.limits, &shared.hierarchies);
         let create_group = || {
             let needed =
                 kept.needs_group().then(|| shared.groups.create(&id, &kept.by_cgroup, &kept.counted));
@@ -138,25 +141,25 @@ impl NativeSandbox {
         let clones_into_group = shared.hierarchies.has_version_2();
         let early = if clones_into_group { create_group()? } else { None };
         let order = order(shared, &spec, &kept, &extras, early.as_ref(), network.as_ref());
-        let mut launch = Launch::order(shared, &order, early.as_ref()).await?;
+        let mut launch = PendingLaunch::order(shared, &order, early.as_ref()).await?;
         let group = if clones_into_group { early } else { create_group()? };
         if order.joins_later {
             launch.join(group.as_ref()).await?;
         }
-        let counts_cpu = group.as_ref().is_some_and(Group::counts_cpu);
+        let counts_cpu = group.as_ref().is_some_and(ControlGroup::counts_cpu);
         let command = match request {
             None => None,
-            Some(request) => Some(launch.ask_for(&spec, shared, request, counts_cpu).await?),
+            Some(request) => Some(launch.request_command(&spec, shared, request, counts_cpu).await?),
         };
-        let Launched { socket, first_process, left_out: steps_left_out, mut handed_over, early } =
+        let LaunchedSandbox { socket, first_process, left_out: steps_left_out, mut handed_over, early } =
             launch.finish().await?;
         let network = match network {
             None => None,
             Some(planned) => Some(planned.start(handed_over.pop_front())?),
         };
         let supervisor = supervise(&spec, handed_over.pop_front(), &first_process)?.map(Arc::new);
-        let (wire, listening, answers) = Wire::start(socket, early);
-        let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
+        let (wire, listening, answers) = InitChannel::start(socket, early);
+        let life = InitProcessHandle { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
         let sandbox = Self {
             id,
             spec,
@@ -165,7 +168,7 @@ impl NativeSandbox {
             group: Arc::new(group),
             life: Arc::new(life),
             listening,
-            controllers: kept.keepers(shared.controllers()),
+            controllers: kept.enforcing_controllers(shared.controllers()),
             left_out: kept.left_out.into_iter().chain(steps_left_out).collect(),
             is_destroyed: AtomicBool::new(false),
             network,
@@ -185,25 +188,25 @@ impl NativeSandbox {
     }
 
     /// Sends a request to the init process; returns [`SandboxError::Gone`] when it has exited.
-    pub(super) async fn ask(
+    pub(super) async fn send_request(
         &self,
-        request: impl FnOnce(u64) -> Request,
+        request: impl FnOnce(u64) -> InitRequest,
         descriptors: &[OwnedFd],
-    ) -> Result<Answers, SandboxError> {
+    ) -> Result<JobAnswers, SandboxError> {
         let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-        self.wire.ask(request, &borrowed).await.ok_or_else(|| self.gone())
+        self.wire.send_request(request, &borrowed).await.ok_or_else(|| self.gone())
     }
 
-    async fn inspect(&self) -> Result<Inspection, SandboxError> {
-        let mut answers = self.ask(|job| Request::Inspect { job }, &[]).await?;
+    async fn inspect(&self) -> Result<InitInspection, SandboxError> {
+        let mut answers = self.send_request(|job| InitRequest::Inspect { job }, &[]).await?;
         match answers.next().await {
-            Some(Report::Inspected { inspection, .. }) => Ok(inspection),
+            Some(InitReport::Inspected { inspection, .. }) => Ok(inspection),
             _ => Err(self.gone()),
         }
     }
 
     async fn signal_all(&self, signal: i32) -> Result<(), SandboxError> {
-        let mut answers = self.ask(|job| Request::SignalAll { job, signal }, &[]).await?;
+        let mut answers = self.send_request(|job| InitRequest::SignalAll { job, signal }, &[]).await?;
         answers.next().await.map(drop).ok_or_else(|| self.gone())
     }
 }
@@ -228,7 +231,7 @@ impl Sandbox for NativeSandbox {
         NativeProcess::start(self, request).await?.collect(self.spec.limits.output).await
     }
 
-    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError> {
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn SandboxProcess>, SandboxError> {
         let mut process = NativeProcess::start(self, request).await?;
         process.wait_until_started().await?;
         Ok(Box::new(process))
@@ -250,11 +253,11 @@ impl Sandbox for NativeSandbox {
         self.pack(path, archive).await
     }
 
-    async fn stats(&self) -> Result<Stats, SandboxError> {
+    async fn stats(&self) -> Result<SandboxStats, SandboxError> {
         self.check_alive()?;
         // A frozen init process cannot answer; the kernel's counters are available all the same.
         let is_frozen = self.life.is_paused() && self.can_freeze() && self.group.is_some();
-        let mut stats = if is_frozen { Stats::default() } else { stats_of(&self.inspect().await?) };
+        let mut stats = if is_frozen { SandboxStats::default() } else { stats_of(&self.inspect().await?) };
         if let Some(group) = self.group.as_ref() {
             let counted = group.usage()?;
             stats.usage.cpu_user_ms = counted.cpu_user_ms.or(stats.usage.cpu_user_ms);
@@ -271,7 +274,7 @@ impl Sandbox for NativeSandbox {
         self.list_changes().await
     }
 
-    async fn isolation(&self) -> Result<Isolation, SandboxError> {
+    async fn isolation(&self) -> Result<SandboxIsolation, SandboxError> {
         let inspection = self.inspect().await?;
         let host = namespaces().map_err(SandboxError::io("read the namespaces of this process"))?;
         let differs = |kind: &str| {
@@ -279,7 +282,7 @@ impl Sandbox for NativeSandbox {
                 |all: &[(String, u64)]| all.iter().find(|(name, _)| name == kind).map(|(_, inode)| *inode);
             matches!((of(&inspection.namespaces), of(&host)), (Some(inside), Some(outside)) if inside != outside)
         };
-        Ok(Isolation {
+        Ok(SandboxIsolation {
             user_ns: differs("user"),
             mount_ns: differs("mnt"),
             pid_ns: differs("pid"),
@@ -331,20 +334,20 @@ impl Sandbox for NativeSandbox {
         }
     }
 
-    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
+    async fn files(&self, work: FileOperation) -> Result<Vec<FileEntry>, SandboxError> {
         self.file_work(work).await
     }
 
-    async fn watch(&self, path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
+    async fn watch(&self, path: &Path) -> Result<Box<dyn SandboxFileWatch>, SandboxError> {
         Ok(Box::new(self.watch_files(path).await?))
     }
 
-    async fn connect(&self, port: u16) -> Result<Box<dyn Connection>, SandboxError> {
+    async fn connect(&self, port: u16) -> Result<Box<dyn SandboxConnection>, SandboxError> {
         self.check_alive()?;
-        let mut answers = self.ask(|job| Request::Connect { job, port }, &[]).await?;
+        let mut answers = self.send_request(|job| InitRequest::Connect { job, port }, &[]).await?;
         let refused = |source: std::io::Error| SandboxError::Port { port, source };
         match answers.next_with_descriptor().await {
-            Some((Report::Connecting { .. }, Some(socket))) => {
+            Some((InitReport::Connecting { .. }, Some(socket))) => {
                 let stream = std::net::TcpStream::from(socket);
                 let stream = tokio::net::TcpStream::from_std(stream).map_err(refused)?;
                 stream.writable().await.map_err(refused)?;
@@ -353,7 +356,7 @@ impl Sandbox for NativeSandbox {
                     None => Ok(Box::new(stream)),
                 }
             }
-            Some((Report::NotStarted { errno, .. }, _)) => {
+            Some((InitReport::NotStarted { errno, .. }, _)) => {
                 Err(refused(std::io::Error::from_raw_os_error(errno)))
             }
             _ => Err(self.gone()),
@@ -364,18 +367,18 @@ impl Sandbox for NativeSandbox {
         self.check_alive()?;
         let LimitsChange { memory, cpus, pids } = change;
         let disk = Some(self.spec.limits.effective_disk());
-        limits::check(&Limits {
+        limits::check(&SandboxLimits {
             memory: memory.or(self.spec.limits.memory),
             disk,
             cpus,
             pids,
-            ..Limits::default()
+            ..SandboxLimits::default()
         })?;
         let group = self.group.as_ref().as_ref().ok_or_else(|| SandboxError::Refused {
             problem: "no control group enforces the limits of this sandbox".into(),
             hint: "menace doctor shows what this host lacks".into(),
         })?;
-        Ok(group.change(&Limits { memory, cpus, pids, ..Limits::default() })?)
+        Ok(group.change(&SandboxLimits { memory, cpus, pids, ..SandboxLimits::default() })?)
     }
 
     async fn stop(&self) -> Result<(), SandboxError> {
@@ -414,7 +417,7 @@ impl Sandbox for NativeSandbox {
         }
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, SandboxError> {
+    async fn snapshot(&self) -> Result<SandboxSnapshot, SandboxError> {
         self.take_snapshot().await
     }
 
@@ -451,7 +454,7 @@ impl Sandbox for NativeSandbox {
 
 impl NativeSandbox {
     fn can_freeze(&self) -> bool {
-        self.shared.hierarchies.controllers().contains_key(&Controller::Freezer)
+        self.shared.hierarchies.controllers().contains_key(&ResourceController::Freezer)
     }
 }
 
@@ -460,14 +463,14 @@ fn supervise(
     spec: &SandboxSpec,
     listener: Option<OwnedFd>,
     first_process: &AsyncFd<OwnedFd>,
-) -> Result<Option<Supervisor>, SandboxError> {
+) -> Result<Option<FaultInjector>, SandboxError> {
     if spec.faults.is_empty() {
         return Ok(None);
     }
     let listener = listener
         .ok_or_else(|| SandboxError::Protocol("the sandbox did not send its seccomp listener".into()))?;
     let ours = executable_of(first_process.get_ref()).unwrap_or_default();
-    Supervisor::start(listener, &spec.faults, spec.fault_seed, ours)
+    FaultInjector::start(listener, &spec.faults, spec.fault_seed, ours)
         .map(Some)
         .map_err(SandboxError::io("start the fault injector"))
 }
@@ -487,9 +490,9 @@ fn no_network() -> SandboxError {
 }
 
 /// Converts the report of the init process into the caller's statistics.
-fn stats_of(inspection: &Inspection) -> Stats {
-    Stats {
-        usage: Usage {
+fn stats_of(inspection: &InitInspection) -> SandboxStats {
+    SandboxStats {
+        usage: ResourceUsage {
             cpu_user_ms: Some(inspection.cpu_user_us as f64 / 1e3),
             cpu_system_ms: Some(inspection.cpu_system_us as f64 / 1e3),
             peak_rss_bytes: Some(inspection.largest_process_bytes),

@@ -4,12 +4,12 @@
 //! carry menace's marker are ever touched, and only direct children of the overlay directory.
 
 mod directory;
-mod ledger;
 mod purge;
+mod records;
 #[cfg(test)]
 mod tests;
 
-pub use purge::{Purged, Which};
+pub use purge::{OverlayPurgeReport, OverlayPurgeScope};
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::author::Author;
-use crate::files::lock_now;
-use ledger::{Active, Ledger, Remains};
+use crate::files::lock_blocking;
+use crate::resource_creator::ResourceCreator;
+use records::{ActiveOverlay, FailedOverlayRemoval, OverlayRecordFile};
 
 /// Locations and retention of overlays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,11 +66,11 @@ pub enum OverlayError {
 
 /// Overlays of one data directory.
 #[derive(Debug, Clone)]
-pub struct Overlays {
+pub struct OverlayRegistry {
     options: OverlayOptions,
 }
 
-impl Overlays {
+impl OverlayRegistry {
     /// Describes the overlays of a directory; creates nothing on disk.
     pub fn new(options: OverlayOptions) -> Self {
         Self { options }
@@ -87,10 +87,10 @@ impl Overlays {
         }
         let path = self.options.directory.join(name);
         directory::make(&path).map_err(failed(&path))?;
-        active.overlays.insert(path.clone(), Active::by(&Author::this()));
+        active.overlays.insert(path.clone(), ActiveOverlay::by(&ResourceCreator::this()));
         active.write(&self.options.active).map_err(failed(&self.options.active))?;
         if self.options.most > 0 {
-            self.purge_locked(Which::TooMany)?;
+            self.purge_locked(OverlayPurgeScope::TooMany)?;
         }
         Ok(path)
     }
@@ -102,7 +102,7 @@ impl Overlays {
             return Err(OverlayError::NotOurs { path: path.to_owned() });
         }
         let mut active = self.active()?;
-        active.overlays.insert(path.to_owned(), Active::by(&Author::this()));
+        active.overlays.insert(path.to_owned(), ActiveOverlay::by(&ResourceCreator::this()));
         active.write(&self.options.active).map_err(failed(&self.options.active))
     }
 
@@ -131,15 +131,15 @@ impl Overlays {
 
     fn lock(&self) -> Result<std::fs::File, OverlayError> {
         let path = self.options.active.with_extension("lock");
-        lock_now(&path).map_err(failed(&path))
+        lock_blocking(&path).map_err(failed(&path))
     }
 
-    fn active(&self) -> Result<Ledger<Active>, OverlayError> {
-        Ledger::read(&self.options.active).map_err(failed(&self.options.active))
+    fn active(&self) -> Result<OverlayRecordFile<ActiveOverlay>, OverlayError> {
+        OverlayRecordFile::read(&self.options.active).map_err(failed(&self.options.active))
     }
 
-    fn remains(&self) -> Result<Ledger<Remains>, OverlayError> {
-        Ledger::read(&self.options.failed).map_err(failed(&self.options.failed))
+    fn remains(&self) -> Result<OverlayRecordFile<FailedOverlayRemoval>, OverlayError> {
+        OverlayRecordFile::read(&self.options.failed).map_err(failed(&self.options.failed))
     }
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{OverlayError, Overlays, directory, failed};
+use super::{OverlayError, OverlayRegistry, directory, failed};
 
 /// Scope of a purge among the unused overlays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum OverlayPurgeScope {
     /// Overlays that are too old, exceed the limit, or failed to be removed before.
     Old,
     /// Overlays that exceed the limit.
@@ -21,7 +21,7 @@ pub enum Which {
 
 /// Result of a purge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Purged {
+pub struct OverlayPurgeReport {
     /// Removed overlays.
     pub removed: Vec<PathBuf>,
     /// Overlays that could not be removed, with the reason. The next purge tries again.
@@ -32,32 +32,32 @@ pub struct Purged {
     pub stray: usize,
 }
 
-impl Overlays {
+impl OverlayRegistry {
     /// Removes unused overlays within a scope.
-    pub fn purge(&self, which: Which) -> Result<Purged, OverlayError> {
+    pub fn purge(&self, which: OverlayPurgeScope) -> Result<OverlayPurgeReport, OverlayError> {
         // Without an overlay directory there is nothing to lock, and no lock file is created.
         if !self.options.directory.is_dir() {
-            return Ok(Purged::default());
+            return Ok(OverlayPurgeReport::default());
         }
         let _lock = self.lock()?;
         self.purge_locked(which)
     }
 
     /// Counts overlays without removing any.
-    pub fn look(&self) -> Result<Purged, OverlayError> {
+    pub fn count(&self) -> Result<OverlayPurgeReport, OverlayError> {
         let found = self.found()?;
         let used = found.iter().filter(|one| one.is_used).count();
-        Ok(Purged { used, stray: found.len() - used, ..Purged::default() })
+        Ok(OverlayPurgeReport { used, stray: found.len() - used, ..OverlayPurgeReport::default() })
     }
 
-    pub(super) fn purge_locked(&self, which: Which) -> Result<Purged, OverlayError> {
+    pub(super) fn purge_locked(&self, which: OverlayPurgeScope) -> Result<OverlayPurgeReport, OverlayError> {
         let found = self.found()?;
         let mut remains = self.remains()?;
         let mut too_many = match self.options.most {
             0 => 0,
             most => found.len().saturating_sub(most),
         };
-        let mut done = Purged::default();
+        let mut done = OverlayPurgeReport::default();
         // The oldest come first.
         for one in found {
             if one.is_used {
@@ -67,9 +67,9 @@ impl Overlays {
             let is_over = too_many > 0;
             let is_old = one.age >= self.options.max_age || remains.overlays.contains_key(&one.path);
             let goes = match which {
-                Which::Old => is_old || is_over,
-                Which::TooMany => is_over,
-                Which::All => true,
+                OverlayPurgeScope::Old => is_old || is_over,
+                OverlayPurgeScope::TooMany => is_over,
+                OverlayPurgeScope::All => true,
             };
             if !goes {
                 done.stray += 1;
@@ -103,11 +103,11 @@ impl Overlays {
         Ok(())
     }
 
-    fn found(&self) -> Result<Vec<Found>, OverlayError> {
+    fn found(&self) -> Result<Vec<ExistingOverlay>, OverlayError> {
         let active = self.active()?;
         let all = directory::all(&self.options.directory).map_err(failed(&self.options.directory))?;
-        let found = all.into_iter().map(|(path, age)| Found {
-            is_used: active.overlays.get(&path).is_some_and(super::ledger::Active::is_used),
+        let found = all.into_iter().map(|(path, age)| ExistingOverlay {
+            is_used: active.overlays.get(&path).is_some_and(super::records::ActiveOverlay::is_used),
             path,
             age,
         });
@@ -115,7 +115,7 @@ impl Overlays {
     }
 }
 
-struct Found {
+struct ExistingOverlay {
     path: PathBuf,
     age: Duration,
     is_used: bool,

@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::{OverlayError, OverlayOptions, Overlays, Which};
+use super::{OverlayError, OverlayOptions, OverlayPurgeScope, OverlayRegistry};
 
-struct Place {
+struct OverlayFixture {
     directory: tempfile::TempDir,
-    overlays: Overlays,
+    overlays: OverlayRegistry,
 }
 
-fn fixture(most: usize) -> Place {
+fn fixture(most: usize) -> OverlayFixture {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let options = OverlayOptions {
@@ -22,10 +22,10 @@ fn fixture(most: usize) -> Place {
         max_age: Duration::from_hours(24),
         most,
     };
-    Place { overlays: Overlays::new(options), directory }
+    OverlayFixture { overlays: OverlayRegistry::new(options), directory }
 }
 
-impl Place {
+impl OverlayFixture {
     fn make(&self, name: &str) -> PathBuf {
         let path = self.overlays.make(name).unwrap();
         fs::create_dir(path.join("deep")).unwrap();
@@ -56,10 +56,10 @@ fn only_old_unused_overlays_are_purged() {
     let fixture = fixture(0);
     let (used, young, old) = (fixture.make("used"), fixture.stray("young", 1), fixture.stray("old", 30));
     set_age(&used, 30);
-    let done = fixture.overlays.purge(Which::Old).unwrap();
+    let done = fixture.overlays.purge(OverlayPurgeScope::Old).unwrap();
     assert_eq!((done.removed, done.used, done.stray), (vec![old.clone()], 1, 1));
     assert!(used.join("deep/disk.qcow2").exists() && young.exists() && !old.exists());
-    let all = fixture.overlays.purge(Which::All).unwrap();
+    let all = fixture.overlays.purge(OverlayPurgeScope::All).unwrap();
     assert_eq!((all.removed, all.used), (vec![young], 1));
     assert!(fixture.overlays.remove(&used).unwrap() && !used.exists());
 }
@@ -77,7 +77,7 @@ fn directories_without_marker_are_not_touched() {
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join(".menace-overlay"), "").unwrap();
     std::os::unix::fs::symlink(&elsewhere, directory.join("link")).unwrap();
-    assert_eq!(fixture.overlays.purge(Which::All).unwrap().removed, [ours]);
+    assert_eq!(fixture.overlays.purge(OverlayPurgeScope::All).unwrap().removed, [ours]);
     for path in ["foreign/file", "file", "link/.menace-overlay"] {
         assert!(directory.join(path).exists(), "{path}");
     }
@@ -110,12 +110,12 @@ fn an_overlay_of_an_ended_process_is_unused() {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     if fs::read_to_string("/etc/machine-id").unwrap_or_default().trim().is_empty() {
         // Without a machine id the process cannot be checked, so the overlay stays.
-        assert_eq!(fixture.overlays.purge(Which::Old).unwrap().used, 1);
+        assert_eq!(fixture.overlays.purge(OverlayPurgeScope::Old).unwrap().used, 1);
         return;
     }
     fs::write(&list, text.replace(boot.trim(), "an-earlier-boot")).unwrap();
-    assert_eq!(fixture.overlays.look().unwrap().stray, 1);
-    assert_eq!(fixture.overlays.purge(Which::Old).unwrap().removed, [path]);
+    assert_eq!(fixture.overlays.count().unwrap().stray, 1);
+    assert_eq!(fixture.overlays.purge(OverlayPurgeScope::Old).unwrap().removed, [path]);
     assert!(!fs::read_to_string(&list).unwrap().contains("left"));
 }
 
@@ -135,7 +135,7 @@ fn a_failed_removal_is_recorded_and_retried() {
     let purging = std::thread::spawn(move || {
         // SAFETY: setfsuid changes only the file system identity of the calling thread, which ends after this.
         unsafe { libc::setfsuid(65534) };
-        overlays.purge(Which::Old).unwrap()
+        overlays.purge(OverlayPurgeScope::Old).unwrap()
     });
     let done = purging.join().unwrap();
     assert_eq!(done.failed.len(), 1, "{done:?}");
@@ -146,13 +146,17 @@ fn a_failed_removal_is_recorded_and_retried() {
     );
     fs::set_permissions(path.join("deep"), fs::Permissions::from_mode(0o755)).unwrap();
     set_age(&path, 0);
-    assert_eq!(fixture.overlays.purge(Which::Old).unwrap().removed, [path], "its removal had failed before");
+    assert_eq!(
+        fixture.overlays.purge(OverlayPurgeScope::Old).unwrap().removed,
+        [path],
+        "its removal had failed before"
+    );
     assert!(!fixture.failed().contains("stuck"), "{}", fixture.failed());
 }
 
 #[test]
 fn purging_a_missing_directory_creates_nothing() {
     let fixture = fixture(0);
-    assert_eq!(fixture.overlays.purge(Which::Old).unwrap(), super::Purged::default());
+    assert_eq!(fixture.overlays.purge(OverlayPurgeScope::Old).unwrap(), super::OverlayPurgeReport::default());
     assert_eq!(fs::read_dir(fixture.directory.path()).unwrap().count(), 0);
 }

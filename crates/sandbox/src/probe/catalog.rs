@@ -1,22 +1,22 @@
 //! Catalog of capability probes: name, purpose, and how to enable the probed feature.
 
-use super::cgroups::{Controller, controller};
-use super::finding::Group;
-use super::namespaces::{Kind, other};
-use super::refusal::Refusal;
+use super::cgroups::{ProbedController, controller};
+use super::failure::ProbeFailure;
+use super::namespaces::{ProbedNamespace, probe_namespace};
+use super::result::CapabilityGroup;
 use super::{devices, file_systems, idmapped, kvm, landlock, namespaces, queue_discipline, seccomp, tools};
 
 /// Probe of one kernel or host feature.
-pub(super) struct Probe {
+pub(super) struct CapabilityProbe {
     /// Unique name; also the argument that selects the probe in the child process.
     pub(super) name: &'static str,
-    pub(super) group: Group,
+    pub(super) group: CapabilityGroup,
     pub(super) required: bool,
     pub(super) purpose: &'static str,
     /// How to enable the feature, unless the child reports a more specific remedy.
     pub(super) remedy: &'static str,
     /// Uses the feature in a short-lived process and returns a description of the result.
-    pub(super) attempt: fn() -> Result<String, Refusal>,
+    pub(super) attempt: fn() -> Result<String, ProbeFailure>,
 }
 
 const NAMESPACE_REMEDY: &str = "run as root, or allow unprivileged user namespaces";
@@ -24,61 +24,71 @@ const CGROUP_REMEDY: &str =
     "run as root, or under systemd: systemd-run --user --scope -p Delegate=yes menace …";
 
 /// All probes in display order.
-pub(super) const PROBES: &[Probe] = &[
+pub(super) const PROBES: &[CapabilityProbe] = &[
     namespace("user namespace", REQUIRED, "privileges inside a sandbox give none outside", namespaces::user),
-    namespace("mount namespace", REQUIRED, "a private file system", || other(Kind::Mount)),
-    namespace("pid namespace", REQUIRED, "other processes are invisible; all end together", || {
-        other(Kind::Pid)
+    namespace("mount namespace", REQUIRED, "a private file system", || {
+        probe_namespace(ProbedNamespace::Mount)
     }),
-    namespace("net namespace", REQUIRED, "no network except the configured one", || other(Kind::Net)),
-    namespace("ipc namespace", REQUIRED, "no shared memory or queues with the host", || other(Kind::Ipc)),
-    namespace("uts namespace", REQUIRED, "a private host name", || other(Kind::Uts)),
-    namespace("cgroup namespace", OPTIONAL, "cgroups of the host are invisible", || other(Kind::Cgroup)),
-    namespace("time namespace", OPTIONAL, "adjustable boot and monotonic clocks", || other(Kind::Time)),
+    namespace("pid namespace", REQUIRED, "other processes are invisible; all end together", || {
+        probe_namespace(ProbedNamespace::Pid)
+    }),
+    namespace("net namespace", REQUIRED, "no network except the configured one", || {
+        probe_namespace(ProbedNamespace::Net)
+    }),
+    namespace("ipc namespace", REQUIRED, "no shared memory or queues with the host", || {
+        probe_namespace(ProbedNamespace::Ipc)
+    }),
+    namespace("uts namespace", REQUIRED, "a private host name", || probe_namespace(ProbedNamespace::Uts)),
+    namespace("cgroup namespace", OPTIONAL, "cgroups of the host are invisible", || {
+        probe_namespace(ProbedNamespace::Cgroup)
+    }),
+    namespace("time namespace", OPTIONAL, "adjustable boot and monotonic clocks", || {
+        probe_namespace(ProbedNamespace::Time)
+    }),
     namespace("nested user namespace", OPTIONAL, "sandboxes inside sandboxes", namespaces::nested_user),
-    Probe {
+    CapabilityProbe {
         name: "clone3 and pidfd",
-        group: Group::Namespaces,
+        group: CapabilityGroup::Namespaces,
         required: OPTIONAL,
         purpose: "no race when sandboxes start and end",
         remedy: "Linux 5.4 or newer; in a container, --security-opt seccomp=unconfined",
         attempt: namespaces::clone3_with_pidfd,
     },
-    cgroup("memory controller", "memory limits", || controller(Controller::Memory)),
-    cgroup("cpu controller", "processor limits", || controller(Controller::Cpu)),
+    cgroup("memory controller", "memory limits", || controller(ProbedController::Memory)),
+    cgroup("cpu controller", "processor limits", || controller(ProbedController::Cpu)),
     cgroup("cpuacct controller", "processor time of a whole sandbox", || {
-        controller(Controller::CpuAccounting)
+        controller(ProbedController::CpuAccounting)
     }),
-    cgroup("pids controller", "limits on the number of processes", || controller(Controller::Pids)),
-    cgroup("io controller", "limits on reading and writing disks", || controller(Controller::Io)),
-    cgroup("freezer controller", "pausing a sandbox", || controller(Controller::Freezer)),
-    Probe {
+    cgroup("pids controller", "limits on the number of processes", || controller(ProbedController::Pids)),
+    cgroup("io controller", "limits on reading and writing disks", || controller(ProbedController::Io)),
+    cgroup("freezer controller", "pausing a sandbox", || controller(ProbedController::Freezer)),
+    CapabilityProbe {
         name: "tmpfs",
-        group: Group::FileSystems,
+        group: CapabilityGroup::FileSystems,
         required: REQUIRED,
         purpose: "a private /tmp, and disk limits",
         remedy: NAMESPACE_REMEDY,
         attempt: file_systems::tmpfs,
     },
-    Probe {
+    CapabilityProbe {
         name: "overlayfs",
-        group: Group::FileSystems,
+        group: CapabilityGroup::FileSystems,
         required: REQUIRED,
         purpose: "writes never reach the repository",
         remedy: "Linux 5.11 or newer with CONFIG_OVERLAY_FS, and user namespaces",
         attempt: file_systems::overlayfs,
     },
-    Probe {
+    CapabilityProbe {
         name: "proc",
-        group: Group::FileSystems,
+        group: CapabilityGroup::FileSystems,
         required: REQUIRED,
         purpose: "a /proc with the sandbox's processes only",
         remedy: NAMESPACE_REMEDY,
         attempt: file_systems::proc,
     },
-    Probe {
+    CapabilityProbe {
         name: "idmapped mounts",
-        group: Group::FileSystems,
+        group: CapabilityGroup::FileSystems,
         required: OPTIONAL,
         purpose: "host files with other owners, without copies",
         remedy: "run as root on Linux 5.12 or newer, on a file system that supports it",
@@ -93,25 +103,25 @@ pub(super) const PROBES: &[Probe] = &[
         seccomp::user_notification,
     ),
     restriction("landlock", OPTIONAL, "a second layer of file access control", landlock::landlock),
-    Probe {
+    CapabilityProbe {
         name: "kvm",
-        group: Group::Devices,
+        group: CapabilityGroup::Devices,
         required: OPTIONAL,
         purpose: "virtual machines at full speed",
         remedy: "enable virtualisation in the firmware or, in a virtual machine, nesting",
         attempt: kvm::kvm,
     },
-    Probe {
+    CapabilityProbe {
         name: "tun",
-        group: Group::Devices,
+        group: CapabilityGroup::Devices,
         required: OPTIONAL,
         purpose: "network policies, mocks and shaping",
         remedy: "modprobe tun",
         attempt: devices::tun,
     },
-    Probe {
+    CapabilityProbe {
         name: "netem",
-        group: Group::Devices,
+        group: CapabilityGroup::Devices,
         required: OPTIONAL,
         purpose: "network shaping by the kernel; menace has its own without it",
         remedy: "modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
@@ -131,25 +141,54 @@ pub(super) const PROBES: &[Probe] = &[
 const REQUIRED: bool = true;
 const OPTIONAL: bool = false;
 
-type Attempt = fn() -> Result<String, Refusal>;
+type ProbeAttempt = fn() -> Result<String, ProbeFailure>;
 
-const fn namespace(name: &'static str, required: bool, purpose: &'static str, attempt: Attempt) -> Probe {
-    Probe { name, group: Group::Namespaces, required, purpose, remedy: NAMESPACE_REMEDY, attempt }
+const fn namespace(
+    name: &'static str,
+    required: bool,
+    purpose: &'static str,
+    attempt: ProbeAttempt,
+) -> CapabilityProbe {
+    CapabilityProbe {
+        name,
+        group: CapabilityGroup::Namespaces,
+        required,
+        purpose,
+        remedy: NAMESPACE_REMEDY,
+        attempt,
+    }
 }
 
 /// Probe of a cgroup controller. Optional: without the controller only sandboxes that request its limits fail.
-const fn cgroup(name: &'static str, purpose: &'static str, attempt: Attempt) -> Probe {
-    Probe { name, group: Group::Cgroups, required: OPTIONAL, purpose, remedy: CGROUP_REMEDY, attempt }
+const fn cgroup(name: &'static str, purpose: &'static str, attempt: ProbeAttempt) -> CapabilityProbe {
+    CapabilityProbe {
+        name,
+        group: CapabilityGroup::Cgroups,
+        required: OPTIONAL,
+        purpose,
+        remedy: CGROUP_REMEDY,
+        attempt,
+    }
 }
 
-const fn restriction(name: &'static str, required: bool, purpose: &'static str, attempt: Attempt) -> Probe {
+const fn restriction(
+    name: &'static str,
+    required: bool,
+    purpose: &'static str,
+    attempt: ProbeAttempt,
+) -> CapabilityProbe {
     let remedy =
         "a distribution kernel, Linux 5.13 or newer; in a container, --security-opt seccomp=unconfined";
-    Probe { name, group: Group::Restrictions, required, purpose, remedy, attempt }
+    CapabilityProbe { name, group: CapabilityGroup::Restrictions, required, purpose, remedy, attempt }
 }
 
-const fn tool(name: &'static str, purpose: &'static str, remedy: &'static str, attempt: Attempt) -> Probe {
-    Probe { name, group: Group::Tools, required: OPTIONAL, purpose, remedy, attempt }
+const fn tool(
+    name: &'static str,
+    purpose: &'static str,
+    remedy: &'static str,
+    attempt: ProbeAttempt,
+) -> CapabilityProbe {
+    CapabilityProbe { name, group: CapabilityGroup::Tools, required: OPTIONAL, purpose, remedy, attempt }
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::refusal::{Refusal, doing};
+use super::failure::{ProbeFailure, step_failed};
 
 /// Cgroup controller that menace uses for limits or accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Controller {
+pub(super) enum ProbedController {
     Memory,
     Cpu,
     CpuAccounting,
@@ -19,27 +19,27 @@ pub(super) enum Controller {
 
 /// Interface version of a cgroup hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum ProbedCgroupVersion {
     One,
     Two,
 }
 
 /// Mounted hierarchy that can have a controller.
 #[derive(Debug, PartialEq, Eq)]
-struct Hierarchy {
-    version: Version,
+struct ProbedHierarchy {
+    version: ProbedCgroupVersion,
     mount_point: PathBuf,
     /// Cgroup of this process, relative to the mount point.
     own: PathBuf,
 }
 
 /// File access in a new cgroup that proves that the controller is available.
-enum Proof {
+enum ControllerProof {
     Write(&'static str, &'static str),
     Read(&'static str),
 }
 
-impl Controller {
+impl ProbedController {
     /// Controller name in version 1 hierarchies.
     fn name_in_version_one(self) -> &'static str {
         match self {
@@ -52,28 +52,31 @@ impl Controller {
         }
     }
 
-    fn proof(self, version: Version) -> Proof {
+    fn proof(self, version: ProbedCgroupVersion) -> ControllerProof {
         match (self, version) {
-            (Self::Memory, Version::One) => Proof::Write("memory.limit_in_bytes", "67108864"),
-            (Self::Memory, Version::Two) => Proof::Write("memory.max", "67108864"),
-            (Self::Cpu, Version::One) => Proof::Write("cpu.cfs_quota_us", "50000"),
-            (Self::Cpu, Version::Two) => Proof::Write("cpu.max", "50000 100000"),
-            (Self::CpuAccounting, Version::One) => Proof::Read("cpuacct.usage"),
-            (Self::CpuAccounting, Version::Two) => Proof::Read("cpu.stat"),
-            (Self::Pids, _) => Proof::Write("pids.max", "16"),
+            (Self::Memory, ProbedCgroupVersion::One) => {
+                ControllerProof::Write("memory.limit_in_bytes", "67108864")
+            }
+            (Self::Memory, ProbedCgroupVersion::Two) => ControllerProof::Write("memory.max", "67108864"),
+            (Self::Cpu, ProbedCgroupVersion::One) => ControllerProof::Write("cpu.cfs_quota_us", "50000"),
+            (Self::Cpu, ProbedCgroupVersion::Two) => ControllerProof::Write("cpu.max", "50000 100000"),
+            (Self::CpuAccounting, ProbedCgroupVersion::One) => ControllerProof::Read("cpuacct.usage"),
+            (Self::CpuAccounting, ProbedCgroupVersion::Two) => ControllerProof::Read("cpu.stat"),
+            (Self::Pids, _) => ControllerProof::Write("pids.max", "16"),
             // Writing a limit would need the device number of a real disk.
-            (Self::Io, Version::One) => Proof::Read("blkio.throttle.write_bps_device"),
-            (Self::Io, Version::Two) => Proof::Read("io.max"),
-            (Self::Freezer, Version::One) => Proof::Write("freezer.state", "FROZEN"),
-            (Self::Freezer, Version::Two) => Proof::Write("cgroup.freeze", "1"),
+            (Self::Io, ProbedCgroupVersion::One) => ControllerProof::Read("blkio.throttle.write_bps_device"),
+            (Self::Io, ProbedCgroupVersion::Two) => ControllerProof::Read("io.max"),
+            (Self::Freezer, ProbedCgroupVersion::One) => ControllerProof::Write("freezer.state", "FROZEN"),
+            (Self::Freezer, ProbedCgroupVersion::Two) => ControllerProof::Write("cgroup.freeze", "1"),
         }
     }
 }
 
 /// Creates a cgroup with this controller, uses it, and removes it.
-pub(super) fn controller(controller: Controller) -> Result<String, Refusal> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(doing("read /proc/self/mountinfo"))?;
-    let groups = fs::read_to_string("/proc/self/cgroup").map_err(doing("read /proc/self/cgroup"))?;
+pub(super) fn controller(controller: ProbedController) -> Result<String, ProbeFailure> {
+    let mounts =
+        fs::read_to_string("/proc/self/mountinfo").map_err(step_failed("read /proc/self/mountinfo"))?;
+    let groups = fs::read_to_string("/proc/self/cgroup").map_err(step_failed("read /proc/self/cgroup"))?;
     let mut nearest = None;
     for hierarchy in hierarchies(&mounts, &groups, controller) {
         for parent in parents(&hierarchy) {
@@ -86,86 +89,95 @@ pub(super) fn controller(controller: Controller) -> Result<String, Refusal> {
             }
         }
     }
-    let absent = || Refusal::Absent { what: "no mounted cgroup hierarchy has this controller".to_owned() };
+    let absent =
+        || ProbeFailure::Absent { what: "no mounted cgroup hierarchy has this controller".to_owned() };
     Err(nearest.unwrap_or_else(absent))
 }
 
-fn name(version: Version) -> &'static str {
+fn name(version: ProbedCgroupVersion) -> &'static str {
     match version {
-        Version::One => "v1",
-        Version::Two => "v2",
+        ProbedCgroupVersion::One => "v1",
+        ProbedCgroupVersion::Two => "v2",
     }
 }
 
 /// The cgroup of this process and its ancestors: a cgroup with processes cannot enable controllers for children, so an
 /// ancestor may be needed.
-fn parents(hierarchy: &Hierarchy) -> impl Iterator<Item = PathBuf> {
+fn parents(hierarchy: &ProbedHierarchy) -> impl Iterator<Item = PathBuf> {
     // Joining an empty path would add a slash.
     let absolute = |group: &Path| hierarchy.mount_point.join(group).components().collect();
     hierarchy.own.ancestors().map(absolute)
 }
 
-fn try_in(parent: &Path, controller: Controller, version: Version) -> Result<(), Refusal> {
+fn try_in(
+    parent: &Path,
+    controller: ProbedController,
+    version: ProbedCgroupVersion,
+) -> Result<(), ProbeFailure> {
     let unique = format!("menace-probe-{}-{}", std::process::id(), controller.name_in_version_one());
     let group = parent.join(unique);
     let step = format!("create a {} cgroup in {}", name(version), parent.display());
-    fs::create_dir(&group).map_err(doing(step))?;
+    fs::create_dir(&group).map_err(step_failed(step))?;
     let used = use_controller(&group, controller, version);
-    fs::remove_dir(&group).map_err(doing(format!("remove {}", group.display())))?;
+    fs::remove_dir(&group).map_err(step_failed(format!("remove {}", group.display())))?;
     used
 }
 
-fn use_controller(group: &Path, controller: Controller, version: Version) -> Result<(), Refusal> {
+fn use_controller(
+    group: &Path,
+    controller: ProbedController,
+    version: ProbedCgroupVersion,
+) -> Result<(), ProbeFailure> {
     let (file, used) = match controller.proof(version) {
-        Proof::Write(file, value) => {
+        ControllerProof::Write(file, value) => {
             let opened = fs::OpenOptions::new().write(true).open(group.join(file));
             (file, opened.and_then(|mut opened| opened.write_all(value.as_bytes())))
         }
-        Proof::Read(file) => (file, fs::read_to_string(group.join(file)).map(drop)),
+        ControllerProof::Read(file) => (file, fs::read_to_string(group.join(file)).map(drop)),
     };
     let parent = group.parent().unwrap_or(group).display();
     used.map_err(|error| match (error.kind(), version) {
-        (ErrorKind::NotFound, Version::Two) => Refusal::Absent {
+        (ErrorKind::NotFound, ProbedCgroupVersion::Two) => ProbeFailure::Absent {
             what: format!("{parent}/cgroup.subtree_control does not enable it for new cgroups"),
         },
-        _ => doing(format!("use {file} of a new cgroup in {parent}"))(error),
+        _ => step_failed(format!("use {file} of a new cgroup in {parent}"))(error),
     })
 }
 
 /// Hierarchies that can have a controller, version 1 first: a controller bound to version 1 is in no other hierarchy.
-fn hierarchies(mounts: &str, groups: &str, controller: Controller) -> Vec<Hierarchy> {
+fn hierarchies(mounts: &str, groups: &str, controller: ProbedController) -> Vec<ProbedHierarchy> {
     let mut found: Vec<_> = mounts.lines().filter_map(|line| hierarchy(line, groups, controller)).collect();
-    found.sort_by_key(|hierarchy| hierarchy.version == Version::Two);
+    found.sort_by_key(|hierarchy| hierarchy.version == ProbedCgroupVersion::Two);
     found
 }
 
 /// Parses a line of mountinfo; `None` unless it is a hierarchy that can have the controller.
-fn hierarchy(line: &str, groups: &str, controller: Controller) -> Option<Hierarchy> {
+fn hierarchy(line: &str, groups: &str, controller: ProbedController) -> Option<ProbedHierarchy> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut mount = mount.split(' ').skip(3);
     let (root, mount_point) = (mount.next()?, unescaped(mount.next()?));
     let mut file_system = file_system.split(' ');
     let version = match file_system.next()? {
-        "cgroup" => Version::One,
-        "cgroup2" => Version::Two,
+        "cgroup" => ProbedCgroupVersion::One,
+        "cgroup2" => ProbedCgroupVersion::Two,
         _ => return None,
     };
     let name = controller.name_in_version_one();
-    if version == Version::One && !file_system.nth(1)?.split(',').any(|option| option == name) {
+    if version == ProbedCgroupVersion::One && !file_system.nth(1)?.split(',').any(|option| option == name) {
         return None;
     }
     let own = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         let matches_hierarchy = match version {
-            Version::One => controllers.split(',').any(|controller| controller == name),
-            Version::Two => number == "0" && controllers.is_empty(),
+            ProbedCgroupVersion::One => controllers.split(',').any(|controller| controller == name),
+            ProbedCgroupVersion::Two => number == "0" && controllers.is_empty(),
         };
         matches_hierarchy.then_some(path)
     })?;
     // In a container the mount shows only a part of the hierarchy, and the cgroup of this process can be outside of it.
     let own = Path::new(own).strip_prefix(root).unwrap_or(Path::new(""));
-    Some(Hierarchy { version, mount_point, own: own.to_owned() })
+    Some(ProbedHierarchy { version, mount_point, own: own.to_owned() })
 }
 
 /// Decodes a path of mountinfo, which writes spaces, tabs, newlines and backslashes as octal escapes.
@@ -189,10 +201,10 @@ mod tests {
         "4:memory:/a/b\n3:cpu,cpuacct:/\n2:pids:/docker/7/x\n1:name=systemd:/\n0::/user/scope\n";
 
     #[track_caller]
-    fn check(controller: Controller, expected: &[(Version, &str, &str)]) {
+    fn check(controller: ProbedController, expected: &[(ProbedCgroupVersion, &str, &str)]) {
         let expected: Vec<_> = expected
             .iter()
-            .map(|(version, mount_point, own)| Hierarchy {
+            .map(|(version, mount_point, own)| ProbedHierarchy {
                 version: *version,
                 mount_point: mount_point.into(),
                 own: own.into(),
@@ -203,16 +215,26 @@ mod tests {
 
     #[test]
     fn hierarchies_of_a_controller_are_found() {
-        let unified = (Version::Two, "/sys/fs/cgroup/unified", "user/scope");
-        check(Controller::Memory, &[(Version::One, "/sys/fs/cgroup/memory", "a/b"), unified]);
-        check(Controller::CpuAccounting, &[(Version::One, "/sys/fs/cgroup/cpu,cpuacct", ""), unified]);
-        check(Controller::Pids, &[(Version::One, "/sys/fs/my pids", "x"), unified]);
-        check(Controller::Io, &[unified]);
+        let unified = (ProbedCgroupVersion::Two, "/sys/fs/cgroup/unified", "user/scope");
+        check(
+            ProbedController::Memory,
+            &[(ProbedCgroupVersion::One, "/sys/fs/cgroup/memory", "a/b"), unified],
+        );
+        check(
+            ProbedController::CpuAccounting,
+            &[(ProbedCgroupVersion::One, "/sys/fs/cgroup/cpu,cpuacct", ""), unified],
+        );
+        check(ProbedController::Pids, &[(ProbedCgroupVersion::One, "/sys/fs/my pids", "x"), unified]);
+        check(ProbedController::Io, &[unified]);
     }
 
     #[test]
     fn parents_go_from_the_own_cgroup_up_to_the_root() {
-        let hierarchy = Hierarchy { version: Version::Two, mount_point: "/m".into(), own: "a/b".into() };
+        let hierarchy = ProbedHierarchy {
+            version: ProbedCgroupVersion::Two,
+            mount_point: "/m".into(),
+            own: "a/b".into(),
+        };
         let parents: Vec<_> = parents(&hierarchy).collect();
         assert_eq!(parents, [PathBuf::from("/m/a/b"), PathBuf::from("/m/a"), PathBuf::from("/m")]);
     }

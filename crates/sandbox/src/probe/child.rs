@@ -8,8 +8,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use super::catalog::PROBES;
-use super::finding::Answer;
 use super::process::die_with_parent;
+use super::result::ProbeChildReport;
 
 /// Argument that selects the probe child mode.
 pub(super) const CHILD_ARGUMENT: &str = "__probe";
@@ -25,8 +25,10 @@ pub fn child_main(arguments: &[OsString]) -> Option<ExitCode> {
     let Some(probe) = PROBES.iter().find(|probe| name == probe.name) else { return Some(ExitCode::from(2)) };
     die_with_parent();
     let answer = match (probe.attempt)() {
-        Ok(detail) => Answer { present: true, detail, remedy: None },
-        Err(refusal) => Answer { present: false, detail: refusal.to_string(), remedy: refusal.remedy() },
+        Ok(detail) => ProbeChildReport { present: true, detail, remedy: None },
+        Err(refusal) => {
+            ProbeChildReport { present: false, detail: refusal.to_string(), remedy: refusal.remedy() }
+        }
     };
     let line = serde_json::to_string(&answer).map_err(std::io::Error::from);
     let printed = line.and_then(|line| writeln!(std::io::stdout(), "{line}"));

@@ -4,16 +4,16 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use super::namespaces::{Kind, enter};
+use super::failure::{ProbeFailure, step_failed, syscall_failed};
+use super::namespaces::{ProbedNamespace, enter};
 use super::process::last_errno;
-use super::refusal::{Refusal, at, doing};
 
 const DEVICE: &str = "/dev/net/tun";
 const INTERFACE: &std::ffi::CStr = c"menace0";
 
 /// Creates a TUN interface that exists only as long as this process.
-pub(super) fn tun() -> Result<String, Refusal> {
-    enter(Kind::Net)?;
+pub(super) fn tun() -> Result<String, ProbeFailure> {
+    enter(ProbedNamespace::Net)?;
     let device = File::options().read(true).write(true).open(DEVICE).map_err(explain)?;
     // SAFETY: `ifreq` is a plain structure of integers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -25,19 +25,19 @@ pub(super) fn tun() -> Result<String, Refusal> {
     // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
     if result != 0 {
-        return Err(at("create a TUN interface")(last_errno()));
+        return Err(syscall_failed("create a TUN interface")(last_errno()));
     }
     // SAFETY: the name is a C string, which the call only reads.
     if unsafe { libc::if_nametoindex(INTERFACE.as_ptr()) } == 0 {
         let observed = format!("interface {} does not exist", INTERFACE.to_string_lossy());
-        return Err(Refusal::Ineffective { step: "TUNSETIFF", observed });
+        return Err(ProbeFailure::Ineffective { step: "TUNSETIFF", observed });
     }
     Ok("created an interface in a new network namespace".to_owned())
 }
 
-fn explain(error: std::io::Error) -> Refusal {
+fn explain(error: std::io::Error) -> ProbeFailure {
     match error.kind() {
-        std::io::ErrorKind::NotFound => Refusal::Explained {
+        std::io::ErrorKind::NotFound => ProbeFailure::Explained {
             reason: format!("{DEVICE} does not exist"),
             remedy: if Path::new("/.dockerenv").exists() {
                 format!("start the container with --device {DEVICE}")
@@ -45,10 +45,10 @@ fn explain(error: std::io::Error) -> Refusal {
                 format!("modprobe tun, or mkdir -p /dev/net && mknod -m 666 {DEVICE} c 10 200")
             },
         },
-        std::io::ErrorKind::PermissionDenied => Refusal::Explained {
+        std::io::ErrorKind::PermissionDenied => ProbeFailure::Explained {
             reason: format!("permission denied for {DEVICE}"),
             remedy: format!("chmod 666 {DEVICE} as root: it grants nothing without a network namespace"),
         },
-        _ => doing(format!("open {DEVICE}"))(error),
+        _ => step_failed(format!("open {DEVICE}"))(error),
     }
 }

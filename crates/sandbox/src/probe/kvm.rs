@@ -8,21 +8,21 @@ use libc::{_IO, _IOR, _IOW, Ioctl};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
+use super::failure::{ProbeFailure, step_failed, syscall_failed};
 use super::process::last_errno;
-use super::refusal::{Refusal, at, doing};
 
 const KVM: u32 = 0xae;
 const KVM_GET_API_VERSION: Ioctl = _IO(KVM, 0x00);
 const KVM_CREATE_VM: Ioctl = _IO(KVM, 0x01);
 const KVM_GET_VCPU_MMAP_SIZE: Ioctl = _IO(KVM, 0x04);
 const KVM_CREATE_VCPU: Ioctl = _IO(KVM, 0x41);
-const KVM_SET_USER_MEMORY_REGION: Ioctl = _IOW::<MemoryRegion>(KVM, 0x46);
+const KVM_SET_USER_MEMORY_REGION: Ioctl = _IOW::<KvmMemoryRegion>(KVM, 0x46);
 const KVM_SET_TSS_ADDR: Ioctl = _IO(KVM, 0x47);
 const KVM_RUN: Ioctl = _IO(KVM, 0x80);
-const KVM_GET_REGS: Ioctl = _IOR::<Registers>(KVM, 0x81);
-const KVM_SET_REGS: Ioctl = _IOW::<Registers>(KVM, 0x82);
-const KVM_GET_SREGS: Ioctl = _IOR::<SegmentRegisters>(KVM, 0x83);
-const KVM_SET_SREGS: Ioctl = _IOW::<SegmentRegisters>(KVM, 0x84);
+const KVM_GET_REGS: Ioctl = _IOR::<KvmRegisters>(KVM, 0x81);
+const KVM_SET_REGS: Ioctl = _IOW::<KvmRegisters>(KVM, 0x82);
+const KVM_GET_SREGS: Ioctl = _IOR::<KvmSegmentRegisters>(KVM, 0x83);
+const KVM_SET_SREGS: Ioctl = _IOW::<KvmSegmentRegisters>(KVM, 0x84);
 
 /// API version of every kernel since 2.6.22; the documentation says to refuse any other.
 const API_VERSION: libc::c_int = 12;
@@ -36,7 +36,7 @@ const GUEST: [u8; 3] = [0xb0, 42, 0xf4];
 
 /// `struct kvm_userspace_memory_region`.
 #[repr(C)]
-struct MemoryRegion {
+struct KvmMemoryRegion {
     slot: u32,
     flags: u32,
     guest_address: u64,
@@ -45,12 +45,12 @@ struct MemoryRegion {
 }
 
 /// `struct kvm_regs`: the accumulator first, the instruction pointer and the flags last.
-type Registers = [u64; 18];
+type KvmRegisters = [u64; 18];
 /// `struct kvm_sregs`: the code segment first, its base in bytes 0 to 8 and its selector in bytes 12 to 14.
-type SegmentRegisters = [u64; 39];
+type KvmSegmentRegisters = [u64; 39];
 
 /// Runs a guest until it halts.
-pub(super) fn kvm() -> Result<String, Refusal> {
+pub(super) fn kvm() -> Result<String, ProbeFailure> {
     let device = File::options().read(true).write(true).open("/dev/kvm").map_err(explain)?;
     let device = OwnedFd::from(device);
     if cfg!(not(target_arch = "x86_64")) {
@@ -59,92 +59,100 @@ pub(super) fn kvm() -> Result<String, Refusal> {
     run_guest(&device).map_err(unproven)
 }
 
-fn explain(error: std::io::Error) -> Refusal {
+fn explain(error: std::io::Error) -> ProbeFailure {
     if error.kind() != std::io::ErrorKind::PermissionDenied {
-        return doing("open /dev/kvm")(error);
+        return step_failed("open /dev/kvm")(error);
     }
-    Refusal::Explained {
+    ProbeFailure::Explained {
         reason: "permission denied for /dev/kvm".to_owned(),
         remedy: "usermod -aG kvm USER as root, then log in again".to_owned(),
     }
 }
 
 /// The device opens, but that alone does not prove that guests run.
-fn unproven(reason: impl std::fmt::Display) -> Refusal {
-    Refusal::Absent { what: format!("/dev/kvm opens, but no guest ran: {reason}") }
+fn unproven(reason: impl std::fmt::Display) -> ProbeFailure {
+    ProbeFailure::Absent { what: format!("/dev/kvm opens, but no guest ran: {reason}") }
 }
 
-fn run_guest(device: &OwnedFd) -> Result<String, Refusal> {
-    let version = with_number(device, KVM_GET_API_VERSION, 0).map_err(at("query the API version"))?;
+fn run_guest(device: &OwnedFd) -> Result<String, ProbeFailure> {
+    let version =
+        with_number(device, KVM_GET_API_VERSION, 0).map_err(syscall_failed("query the API version"))?;
     if version != API_VERSION {
         let observed = format!("the API version is {version}");
-        return Err(Refusal::Ineffective { step: "KVM_GET_API_VERSION", observed });
+        return Err(ProbeFailure::Ineffective { step: "KVM_GET_API_VERSION", observed });
     }
-    let machine = owned(with_number(device, KVM_CREATE_VM, 0).map_err(at("create a virtual machine"))?);
-    with_number(&machine, KVM_SET_TSS_ADDR, TASK_STATE_ADDRESS).map_err(at("set the task state address"))?;
+    let machine =
+        owned(with_number(device, KVM_CREATE_VM, 0).map_err(syscall_failed("create a virtual machine"))?);
+    with_number(&machine, KVM_SET_TSS_ADDR, TASK_STATE_ADDRESS)
+        .map_err(syscall_failed("set the task state address"))?;
     give_memory(&machine)?;
-    let processor = owned(with_number(&machine, KVM_CREATE_VCPU, 0).map_err(at("create a virtual CPU"))?);
+    let processor =
+        owned(with_number(&machine, KVM_CREATE_VCPU, 0).map_err(syscall_failed("create a virtual CPU"))?);
     start_at_zero(&processor)?;
     let state = map_state(device, &processor)?;
     interrupt_after_a_second();
     with_number(&processor, KVM_RUN, 0).map_err(|errno| match errno {
-        Errno::INTR => Refusal::Ineffective { step: "KVM_RUN", observed: "no halt within 1 s".to_owned() },
-        errno => at("run the guest")(errno),
+        Errno::INTR => {
+            ProbeFailure::Ineffective { step: "KVM_RUN", observed: "no halt within 1 s".to_owned() }
+        }
+        errno => syscall_failed("run the guest")(errno),
     })?;
     // SAFETY: the mapping has at least the size of `kvm_run`, whose field `exit_reason` is a 32-bit number at byte 8;
     // a page is aligned for it, and the kernel writes it only during KVM_RUN.
     let reason = unsafe { state.byte_add(8).cast::<u32>().read_volatile() };
-    let mut registers: Registers = [0; 18];
-    with_structure(&processor, KVM_GET_REGS, &mut registers).map_err(at("read the registers"))?;
+    let mut registers: KvmRegisters = [0; 18];
+    with_structure(&processor, KVM_GET_REGS, &mut registers).map_err(syscall_failed("read the registers"))?;
     if reason == EXIT_HALT && registers[0] & 0xff == u64::from(GUEST[1]) {
         return Ok("a guest of two instructions ran and halted".to_owned());
     }
     let observed = format!("the guest exited for reason {reason} with result {:#x}", registers[0]);
-    Err(Refusal::Ineffective { step: "KVM_RUN", observed })
+    Err(ProbeFailure::Ineffective { step: "KVM_RUN", observed })
 }
 
 /// Maps one page with the guest code at the start of the guest's memory. It stays until this process ends.
-fn give_memory(machine: &OwnedFd) -> Result<(), Refusal> {
+fn give_memory(machine: &OwnedFd) -> Result<(), ProbeFailure> {
     // SAFETY: the kernel chooses an address that nothing else uses.
     let page = unsafe {
         mmap_anonymous(std::ptr::null_mut(), PAGE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
     }
-    .map_err(at("allocate the guest's memory"))?;
+    .map_err(syscall_failed("allocate the guest's memory"))?;
     // SAFETY: the page was just mapped, is writable, larger than the guest, and does not overlap the constant.
     unsafe { page.cast::<u8>().copy_from_nonoverlapping(GUEST.as_ptr(), GUEST.len()) };
-    let mut region = MemoryRegion {
+    let mut region = KvmMemoryRegion {
         slot: 0,
         flags: 0,
         guest_address: 0,
         size: PAGE as u64,
         host_address: page.addr() as u64,
     };
-    with_structure(machine, KVM_SET_USER_MEMORY_REGION, &mut region).map_err(at("set the guest's memory"))?;
+    with_structure(machine, KVM_SET_USER_MEMORY_REGION, &mut region)
+        .map_err(syscall_failed("set the guest's memory"))?;
     Ok(())
 }
 
 /// Sets the instruction pointer to 0: a CPU starts in real mode near the end of the address space, but the guest code
 /// is at its start.
-fn start_at_zero(processor: &OwnedFd) -> Result<(), Refusal> {
-    let mut segments: SegmentRegisters = [0; 39];
-    with_structure(processor, KVM_GET_SREGS, &mut segments).map_err(at("read the segments"))?;
+fn start_at_zero(processor: &OwnedFd) -> Result<(), ProbeFailure> {
+    let mut segments: KvmSegmentRegisters = [0; 39];
+    with_structure(processor, KVM_GET_SREGS, &mut segments).map_err(syscall_failed("read the segments"))?;
     segments[0] = 0;
     segments[1] &= !(0xffff << 32);
-    with_structure(processor, KVM_SET_SREGS, &mut segments).map_err(at("set the segments"))?;
-    let mut registers: Registers = [0; 18];
+    with_structure(processor, KVM_SET_SREGS, &mut segments).map_err(syscall_failed("set the segments"))?;
+    let mut registers: KvmRegisters = [0; 18];
     // The second bit of the flags is always set.
     registers[17] = 2;
-    with_structure(processor, KVM_SET_REGS, &mut registers).map_err(at("set the registers"))?;
+    with_structure(processor, KVM_SET_REGS, &mut registers).map_err(syscall_failed("set the registers"))?;
     Ok(())
 }
 
 /// Maps the `kvm_run` structure, in which the kernel reports why the guest exited.
-fn map_state(device: &OwnedFd, processor: &OwnedFd) -> Result<*mut libc::c_void, Refusal> {
-    let size = with_number(device, KVM_GET_VCPU_MMAP_SIZE, 0).map_err(at("query the size of kvm_run"))?;
+fn map_state(device: &OwnedFd, processor: &OwnedFd) -> Result<*mut libc::c_void, ProbeFailure> {
+    let size = with_number(device, KVM_GET_VCPU_MMAP_SIZE, 0)
+        .map_err(syscall_failed("query the size of kvm_run"))?;
     let size = usize::try_from(size).expect("sizes returned by the kernel are positive");
     // SAFETY: the kernel chooses an address that nothing else uses.
     unsafe { mmap(std::ptr::null_mut(), size, ProtFlags::READ, MapFlags::SHARED, processor, 0) }
-        .map_err(at("map kvm_run"))
+        .map_err(syscall_failed("map kvm_run"))
 }
 
 /// Schedules a signal after one second: a guest that never halts keeps its process in the kernel until a signal

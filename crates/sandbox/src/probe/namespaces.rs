@@ -7,13 +7,13 @@ use rustix::io::Errno;
 use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use rustix::thread::UnshareFlags;
 
+use super::failure::{ProbeFailure, step_failed, syscall_failed};
 use super::process::{continue_in_child, die_with_parent, last_errno};
-use super::refusal::{Refusal, at, doing};
 use super::user_namespace::{enter_user_namespace, setting, unshare};
 
 /// Kind of namespace whose creation needs a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProbedNamespace {
     Mount,
     Pid,
     Net,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Time,
 }
 
-impl Kind {
+impl ProbedNamespace {
     fn flag(self) -> UnshareFlags {
         match self {
             Self::Mount => UnshareFlags::NEWNS,
@@ -64,13 +64,13 @@ impl Kind {
 }
 
 /// Creates a user namespace and becomes root in it.
-pub(super) fn user() -> Result<String, Refusal> {
+pub(super) fn user() -> Result<String, ProbeFailure> {
     enter_user_namespace()?;
     Ok("created, with capabilities in it".to_owned())
 }
 
 /// Creates a user namespace inside a user namespace.
-pub(super) fn nested_user() -> Result<String, Refusal> {
+pub(super) fn nested_user() -> Result<String, ProbeFailure> {
     enter_user_namespace()?;
     enter_user_namespace()?;
     Ok("created inside another one".to_owned())
@@ -78,7 +78,7 @@ pub(super) fn nested_user() -> Result<String, Refusal> {
 
 /// Unshares one namespace inside a new user namespace. If user namespaces are unavailable, uses the process's own
 /// privileges, so that only the user namespace is reported as missing and not all kinds.
-pub(super) fn other(kind: Kind) -> Result<String, Refusal> {
+pub(super) fn probe_namespace(kind: ProbedNamespace) -> Result<String, ProbeFailure> {
     let limit = setting(&format!("user/{}", kind.limit_and_option().0));
     let before = kind.link().map(read_link).transpose()?;
     let without_user = enter_user_namespace().err();
@@ -90,58 +90,59 @@ pub(super) fn other(kind: Kind) -> Result<String, Refusal> {
 }
 
 /// Enters a new namespace inside a new user namespace, for probes that need one.
-pub(super) fn enter(kind: Kind) -> Result<(), Refusal> {
+pub(super) fn enter(kind: ProbedNamespace) -> Result<(), ProbeFailure> {
     let limit = setting(&format!("user/{}", kind.limit_and_option().0));
     enter_user_namespace()?;
     unshare(kind.flag()).map_err(|errno| explain(kind, errno, limit))
 }
 
-fn verify(kind: Kind, before: Option<&str>) -> Result<(), Refusal> {
+fn verify(kind: ProbedNamespace, before: Option<&str>) -> Result<(), ProbeFailure> {
     let step = "unshare";
     let Some(link) = kind.link() else {
         continue_in_child()?;
         let id = std::process::id();
         let observed = format!("the first process has the id {id}");
-        return if id == 1 { Ok(()) } else { Err(Refusal::Ineffective { step, observed }) };
+        return if id == 1 { Ok(()) } else { Err(ProbeFailure::Ineffective { step, observed }) };
     };
     let after = read_link(link)?;
     if before == Some(after.as_str()) {
-        return Err(Refusal::Ineffective { step, observed: format!("{link} is still the same") });
+        return Err(ProbeFailure::Ineffective { step, observed: format!("{link} is still the same") });
     }
     Ok(())
 }
 
-fn read_link(link: &str) -> Result<String, Refusal> {
-    let target = fs::read_link(link).map_err(doing(format!("read {link}")))?;
+fn read_link(link: &str) -> Result<String, ProbeFailure> {
+    let target = fs::read_link(link).map_err(step_failed(format!("read {link}")))?;
     Ok(target.display().to_string())
 }
 
-fn explain(kind: Kind, errno: Errno, limit: Option<u64>) -> Refusal {
+fn explain(kind: ProbedNamespace, errno: Errno, limit: Option<u64>) -> ProbeFailure {
     let (setting, option) = kind.limit_and_option();
     match errno {
-        Errno::NOSPC => Refusal::Explained {
+        Errno::NOSPC => ProbeFailure::Explained {
             reason: format!(
                 "user.{setting} ({}) is used up, here or in a namespace above",
                 limit.map_or("unreadable".to_owned(), |limit| limit.to_string())
             ),
             remedy: format!("sysctl -w user.{setting}=15000"),
         },
-        Errno::INVAL => Refusal::Explained {
+        Errno::INVAL => ProbeFailure::Explained {
             reason: format!("the kernel was built without {option}"),
             remedy: "use a distribution kernel".to_owned(),
         },
-        _ => at("unshare")(errno),
+        _ => syscall_failed("unshare")(errno),
     }
 }
 
 /// Starts a process with `clone3`, kills it through its pidfd, and checks the signal that ended it.
-pub(super) fn clone3_with_pidfd() -> Result<String, Refusal> {
+pub(super) fn clone3_with_pidfd() -> Result<String, ProbeFailure> {
     let pidfd = clone_sleeping_child()?;
-    pidfd_send_signal(pidfd.as_fd(), Signal::KILL).map_err(at("signal through a pidfd"))?;
-    let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).map_err(at("wait on a pidfd"))?;
+    pidfd_send_signal(pidfd.as_fd(), Signal::KILL).map_err(syscall_failed("signal through a pidfd"))?;
+    let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
+        .map_err(syscall_failed("wait on a pidfd"))?;
     let signal = ended.and_then(|status| status.terminating_signal());
     if signal != Some(Signal::KILL.as_raw()) {
-        return Err(Refusal::Ineffective {
+        return Err(ProbeFailure::Ineffective {
             step: "a signal through a pidfd",
             observed: format!("the child ended by {signal:?}"),
         });
@@ -149,7 +150,7 @@ pub(super) fn clone3_with_pidfd() -> Result<String, Refusal> {
     Ok("started, signalled and awaited a child".to_owned())
 }
 
-fn clone_sleeping_child() -> Result<OwnedFd, Refusal> {
+fn clone_sleeping_child() -> Result<OwnedFd, ProbeFailure> {
     let mut descriptor: libc::c_int = -1;
     // SAFETY: `clone_args` is a plain structure of integers, for which zero means "not used".
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
@@ -168,7 +169,7 @@ fn clone_sleeping_child() -> Result<OwnedFd, Refusal> {
                 rustix::event::pause();
             }
         }
-        -1 => Err(at("clone3")(last_errno())),
+        -1 => Err(syscall_failed("clone3")(last_errno())),
         // SAFETY: the kernel has just created this descriptor for this process, and nothing else owns it.
         _ => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
     }

@@ -3,35 +3,35 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, waitpid};
 
-use super::refusal::{Refusal, at};
+use super::failure::{ProbeFailure, syscall_failed};
 
 /// Result of a fork: the parent's or the child's side.
-pub(super) enum Side {
+pub(super) enum ForkSide {
     Parent(Pid),
     Child,
 }
 
 /// Forks this process. Only for probe children: they have one thread, so the copy may call any function.
-pub(super) fn fork() -> Result<Side, Refusal> {
+pub(super) fn fork() -> Result<ForkSide, ProbeFailure> {
     // SAFETY: a copy of a threaded process may only call async-signal-safe functions. The process that gets here was
     // executed as `menace __probe`, whose `main` does nothing before `child_main`, and no probe starts a thread.
     let forked = unsafe { libc::fork() };
     match forked {
         0 => {
             die_with_parent();
-            Ok(Side::Child)
+            Ok(ForkSide::Child)
         }
-        -1 => Err(at("fork")(last_errno())),
-        pid => Ok(Side::Parent(Pid::from_raw(pid).expect("fork returns a positive pid to the parent"))),
+        -1 => Err(syscall_failed("fork")(last_errno())),
+        pid => Ok(ForkSide::Parent(Pid::from_raw(pid).expect("fork returns a positive pid to the parent"))),
     }
 }
 
 /// Continues in a forked child, the first process of a new pid namespace. The parent waits for the child and exits; the
 /// child prints the probe's result.
-pub(super) fn continue_in_child() -> Result<(), Refusal> {
+pub(super) fn continue_in_child() -> Result<(), ProbeFailure> {
     match fork()? {
-        Side::Child => Ok(()),
-        Side::Parent(child) => {
+        ForkSide::Child => Ok(()),
+        ForkSide::Parent(child) => {
             let code = wait(child)?.exit_status().unwrap_or(1);
             std::process::exit(code)
         }
@@ -39,12 +39,12 @@ pub(super) fn continue_in_child() -> Result<(), Refusal> {
 }
 
 /// Waits for a child to exit.
-pub(super) fn wait(child: Pid) -> Result<WaitStatus, Refusal> {
+pub(super) fn wait(child: Pid) -> Result<WaitStatus, ProbeFailure> {
     loop {
         match waitpid(Some(child), WaitOptions::empty()) {
             Ok(Some((_, status))) => return Ok(status),
             Ok(None) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(at("wait for a child")(errno)),
+            Err(errno) => return Err(syscall_failed("wait for a child")(errno)),
         }
     }
 }

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::catalog::{PROBES, Probe};
+use super::catalog::{CapabilityProbe, PROBES};
 use super::child::CHILD_ARGUMENT;
-use super::finding::{Answer, Finding};
+use super::result::{CapabilityProbeResult, ProbeChildReport};
 
 /// Timeout of all probes. A probe takes milliseconds; a kernel that needs longer than this hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Probes every feature that isolation can use. `executable` is a program that calls [`child_main`](super::child_main)
 /// at the start of its `main`; the calling process itself changes nothing.
-pub fn run(executable: &Path) -> Vec<Finding> {
+pub fn run(executable: &Path) -> Vec<CapabilityProbeResult> {
     let started: Vec<_> = PROBES.iter().map(|probe| (probe, start(executable, probe.name))).collect();
     let deadline = Instant::now() + TIME_LIMIT;
     started
@@ -46,8 +46,8 @@ fn start(executable: &Path, name: &str) -> std::io::Result<Child> {
         .spawn()
 }
 
-fn finding(probe: &'static Probe, answer: Answer) -> Finding {
-    Finding {
+fn finding(probe: &'static CapabilityProbe, answer: ProbeChildReport) -> CapabilityProbeResult {
+    CapabilityProbeResult {
         name: probe.name,
         group: probe.group,
         required: probe.required,
@@ -58,7 +58,7 @@ fn finding(probe: &'static Probe, answer: Answer) -> Finding {
     }
 }
 
-fn read_answer(mut child: Child, deadline: Instant) -> Answer {
+fn read_answer(mut child: Child, deadline: Instant) -> ProbeChildReport {
     let Some(line) = read_until_end(&mut child, deadline) else {
         end(child);
         return no_answer(format!("timed out after {} s", TIME_LIMIT.as_secs()));
@@ -105,8 +105,8 @@ fn end(mut child: Child) {
     std::thread::spawn(move || child.wait());
 }
 
-fn no_answer(detail: String) -> Answer {
-    Answer { present: false, detail, remedy: None }
+fn no_answer(detail: String) -> ProbeChildReport {
+    ProbeChildReport { present: false, detail, remedy: None }
 }
 
 #[cfg(test)]

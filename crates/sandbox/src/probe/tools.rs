@@ -6,16 +6,16 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use super::refusal::{Refusal, doing};
+use super::failure::{ProbeFailure, step_failed};
 
 /// Oldest supported Python version.
 const OLDEST_PYTHON: (u32, u32) = (3, 9);
 
 /// Runs a command inside bubblewrap.
-pub(super) fn bubblewrap() -> Result<String, Refusal> {
+pub(super) fn bubblewrap() -> Result<String, ProbeFailure> {
     let output = run("bwrap", &["--unshare-all", "--ro-bind", "/", "/", "true"], b"")?;
     if !output.status.success() {
-        return Err(Refusal::Explained {
+        return Err(ProbeFailure::Explained {
             reason: format!("bwrap cannot run a command: {}", first_line(&output.stderr)),
             remedy: "bwrap needs the namespaces above".to_owned(),
         });
@@ -24,56 +24,58 @@ pub(super) fn bubblewrap() -> Result<String, Refusal> {
 }
 
 /// Starts an emulator without a machine and quits it through its monitor.
-pub(super) fn qemu() -> Result<String, Refusal> {
+pub(super) fn qemu() -> Result<String, ProbeFailure> {
     let arguments = ["-machine", "none", "-nodefaults", "-display", "none", "-monitor", "stdio"];
     let output = run("qemu-system-x86_64", &arguments, b"quit\n")?;
     let monitor = first_line(&output.stdout);
     if !output.status.success() || !monitor.contains("monitor") {
-        return Err(Refusal::Absent { what: format!("qemu does not start: {}", first_line(&output.stderr)) });
+        return Err(ProbeFailure::Absent {
+            what: format!("qemu does not start: {}", first_line(&output.stderr)),
+        });
     }
     Ok(monitor.split(" monitor").next().unwrap_or_default().to_owned())
 }
 
 /// Runs Python and checks its version.
-pub(super) fn python() -> Result<String, Refusal> {
+pub(super) fn python() -> Result<String, ProbeFailure> {
     let script = "import sys; print(sys.version_info[0], sys.version_info[1], sys.executable)";
     let output = run("python3", &["-c", script], b"")?;
     if !output.status.success() {
-        return Err(Refusal::Absent {
+        return Err(ProbeFailure::Absent {
             what: format!("python3 does not run: {}", first_line(&output.stderr)),
         });
     }
     judge_python(&first_line(&output.stdout))
 }
 
-fn judge_python(answer: &str) -> Result<String, Refusal> {
+fn judge_python(answer: &str) -> Result<String, ProbeFailure> {
     let mut words = answer.splitn(3, ' ');
     let mut number = || words.next().and_then(|word| word.parse::<u32>().ok());
     let (Some(major), Some(minor)) = (number(), number()) else {
-        return Err(Refusal::Absent { what: format!("python3 answered {answer:?}") });
+        return Err(ProbeFailure::Absent { what: format!("python3 answered {answer:?}") });
     };
     let found = format!("Python {major}.{minor} at {}", words.next().unwrap_or_default());
     if (major, minor) < OLDEST_PYTHON {
-        return Err(Refusal::Absent { what: format!("{found} is too old") });
+        return Err(ProbeFailure::Absent { what: format!("{found} is too old") });
     }
     Ok(found)
 }
 
 /// Pings the Docker engine. The client alone is not enough.
-pub(super) fn docker() -> Result<String, Refusal> {
+pub(super) fn docker() -> Result<String, ProbeFailure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let address = engine_address(variable("DOCKER_HOST"), variable("XDG_RUNTIME_DIR"), Path::exists);
     if let Some(socket) = address.strip_prefix("unix://") {
-        let stream = UnixStream::connect(socket).map_err(doing(format!("connect to {socket}")))?;
+        let stream = UnixStream::connect(socket).map_err(step_failed(format!("connect to {socket}")))?;
         return ping(stream, &address);
     }
     let Some(host) = address.strip_prefix("tcp://").or(address.strip_prefix("http://")) else {
-        return Err(Refusal::Absent { what: format!("unsupported engine address {address}") });
+        return Err(ProbeFailure::Absent { what: format!("unsupported engine address {address}") });
     };
     if variable("DOCKER_TLS_VERIFY").is_some() {
-        return Err(Refusal::Absent { what: format!("{address} uses TLS and was not probed") });
+        return Err(ProbeFailure::Absent { what: format!("{address} uses TLS and was not probed") });
     }
-    let stream = TcpStream::connect(host).map_err(doing(format!("connect to {host}")))?;
+    let stream = TcpStream::connect(host).map_err(step_failed(format!("connect to {host}")))?;
     ping(stream, &address)
 }
 
@@ -85,8 +87,8 @@ fn engine_address(host: Option<String>, runtime: Option<String>, exists: fn(&Pat
     host.or(user_socket).unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
 }
 
-fn ping(mut stream: impl Read + Write, address: &str) -> Result<String, Refusal> {
-    let asking = || doing(format!("ping the engine at {address}"));
+fn ping(mut stream: impl Read + Write, address: &str) -> Result<String, ProbeFailure> {
+    let asking = || step_failed(format!("ping the engine at {address}"));
     stream.write_all(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n").map_err(asking())?;
     let mut answer = Vec::new();
     // An answer has a few hundred bytes; the limit protects memory if another service listens at the address.
@@ -95,13 +97,13 @@ fn ping(mut stream: impl Read + Write, address: &str) -> Result<String, Refusal>
     let is_ok = answer.lines().next().is_some_and(|status| status.split(' ').nth(1) == Some("200"));
     if !is_ok || !answer.ends_with("OK") {
         let status = answer.lines().next().unwrap_or_default();
-        return Err(Refusal::Absent { what: format!("no engine answers at {address}: {status:?}") });
+        return Err(ProbeFailure::Absent { what: format!("no engine answers at {address}: {status:?}") });
     }
     let version = answer.lines().find_map(|line| line.strip_prefix("Api-Version: "));
     Ok(format!("the engine at {address} answers, API {}", version.unwrap_or("unknown")))
 }
 
-fn run(program: &str, arguments: &[&str], input: &[u8]) -> Result<Output, Refusal> {
+fn run(program: &str, arguments: &[&str], input: &[u8]) -> Result<Output, ProbeFailure> {
     let start = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -111,15 +113,15 @@ fn run(program: &str, arguments: &[&str], input: &[u8]) -> Result<Output, Refusa
     let mut child = start.map_err(|error| match error.kind() {
         // A directory in PATH that this user may not enter gives the same error as a file that may not be executed.
         ErrorKind::NotFound | ErrorKind::PermissionDenied => {
-            Refusal::Absent { what: "no executable in this user's PATH".to_owned() }
+            ProbeFailure::Absent { what: "no executable in this user's PATH".to_owned() }
         }
-        _ => doing(format!("start {program}"))(error),
+        _ => step_failed(format!("start {program}"))(error),
     })?;
     if let Some(mut stdin) = child.stdin.take() {
         // A program that exited before it read its input reports the reason in its output.
         let _ = stdin.write_all(input);
     }
-    child.wait_with_output().map_err(doing(format!("wait for {program}")))
+    child.wait_with_output().map_err(step_failed(format!("wait for {program}")))
 }
 
 fn first_line(bytes: &[u8]) -> String {
@@ -133,18 +135,18 @@ mod tests {
     use super::*;
 
     /// Connection with a fixed answer that records the request.
-    struct Engine {
+    struct ScriptedEngineConnection {
         answer: Cursor<&'static str>,
         asked: Vec<u8>,
     }
 
-    impl Read for Engine {
+    impl Read for ScriptedEngineConnection {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             self.answer.read(buffer)
         }
     }
 
-    impl Write for Engine {
+    impl Write for ScriptedEngineConnection {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.asked.write(bytes)
         }
@@ -156,7 +158,7 @@ mod tests {
 
     #[track_caller]
     fn check_ping(answer: &'static str, expected: Option<&str>) {
-        let mut engine = Engine { answer: Cursor::new(answer), asked: Vec::new() };
+        let mut engine = ScriptedEngineConnection { answer: Cursor::new(answer), asked: Vec::new() };
         let found = ping(&mut engine, "unix:///socket");
         assert!(engine.asked.starts_with(b"GET /_ping "));
         match (found, expected) {

@@ -7,11 +7,11 @@ use rustix::io::Errno;
 use rustix::process::{chroot, getegid, geteuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::refusal::{Refusal, at, doing};
+use super::failure::{ProbeFailure, step_failed, syscall_failed};
 
 /// Makes this process root in a new user namespace that maps only its own user.
-pub(super) fn enter_user_namespace() -> Result<(), Refusal> {
-    let host = Host::read();
+pub(super) fn enter_user_namespace() -> Result<(), ProbeFailure> {
+    let host = UserNamespaceRestrictions::read();
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(UnshareFlags::NEWUSER).map_err(|errno| host.explain(errno))?;
     for (file, text) in [
@@ -35,7 +35,7 @@ pub(super) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
 
 /// Host settings that can deny a user namespace, read before the attempt.
 #[derive(Debug, Default)]
-struct Host {
+struct UserNamespaceRestrictions {
     unprivileged_clone: Option<u64>,
     maximum: Option<u64>,
     apparmor_restricts: Option<u64>,
@@ -43,7 +43,7 @@ struct Host {
     is_in_chroot: bool,
 }
 
-impl Host {
+impl UserNamespaceRestrictions {
     fn read() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -57,17 +57,17 @@ impl Host {
         }
     }
 
-    fn explain_or(&self, error: std::io::Error, path: &str) -> Refusal {
+    fn explain_or(&self, error: std::io::Error, path: &str) -> ProbeFailure {
         match Errno::from_io_error(&error) {
             Some(errno @ (Errno::PERM | Errno::ACCESS)) if self.apparmor_restricts == Some(1) => {
                 self.explain(errno)
             }
-            _ => doing(format!("write {path}"))(error),
+            _ => step_failed(format!("write {path}"))(error),
         }
     }
 
     /// Most likely cause; checked from the most specific to the most general.
-    fn explain(&self, errno: Errno) -> Refusal {
+    fn explain(&self, errno: Errno) -> ProbeFailure {
         let is_refused = matches!(errno, Errno::PERM | Errno::ACCESS);
         let (reason, remedy) = match errno {
             Errno::NOSPC if self.maximum == Some(0) => {
@@ -104,9 +104,9 @@ impl Host {
                 "this process is in a chroot, where the kernel denies user namespaces".to_owned(),
                 "run menace outside the chroot, or enter it with pivot_root".to_owned(),
             ),
-            _ => return at("create a user namespace")(errno),
+            _ => return syscall_failed("create a user namespace")(errno),
         };
-        Refusal::Explained { reason: format!("no user namespace: {reason}"), remedy }
+        ProbeFailure::Explained { reason: format!("no user namespace: {reason}"), remedy }
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(host: &Host, errno: Errno, reason: &str, remedy: &str) {
+    fn check(host: &UserNamespaceRestrictions, errno: Errno, reason: &str, remedy: &str) {
         let refusal = host.explain(errno);
         assert!(refusal.to_string().contains(reason), "{refusal}");
         assert!(refusal.remedy().unwrap_or_default().contains(remedy), "{refusal:?}");
@@ -128,25 +128,37 @@ mod tests {
 
     #[test]
     fn each_cause_has_its_reason_and_remedy() {
-        let none = Host::default();
-        let maximum = |maximum| Host { maximum: Some(maximum), ..Host::default() };
+        let none = UserNamespaceRestrictions::default();
+        let maximum = |maximum| UserNamespaceRestrictions {
+            maximum: Some(maximum),
+            ..UserNamespaceRestrictions::default()
+        };
         check(&maximum(0), Errno::NOSPC, "user.max_user_namespaces is 0", "max_user_namespaces=");
         check(&maximum(7), Errno::NOSPC, "(7) is used up", "max_user_namespaces=");
         check(&none, Errno::INVAL, "CONFIG_USER_NS", "kernel");
-        let host = Host { unprivileged_clone: Some(0), ..Host::default() };
+        let host =
+            UserNamespaceRestrictions { unprivileged_clone: Some(0), ..UserNamespaceRestrictions::default() };
         check(&host, Errno::PERM, "unprivileged_userns_clone is 0", "unprivileged_userns_clone=1");
-        let host = Host { apparmor_restricts: Some(1), unprivileged_clone: Some(1), ..Host::default() };
+        let host = UserNamespaceRestrictions {
+            apparmor_restricts: Some(1),
+            unprivileged_clone: Some(1),
+            ..UserNamespaceRestrictions::default()
+        };
         check(&host, Errno::PERM, "apparmor_restrict_unprivileged_userns is 1", "userns=0");
         check(&host, Errno::ACCESS, "apparmor_restrict_unprivileged_userns is 1", "userns=0");
-        let host = Host { is_filtered: true, is_in_chroot: true, ..Host::default() };
+        let host = UserNamespaceRestrictions {
+            is_filtered: true,
+            is_in_chroot: true,
+            ..UserNamespaceRestrictions::default()
+        };
         check(&host, Errno::PERM, "seccomp filter", "seccomp=unconfined");
-        let host = Host { is_in_chroot: true, ..Host::default() };
+        let host = UserNamespaceRestrictions { is_in_chroot: true, ..UserNamespaceRestrictions::default() };
         check(&host, Errno::PERM, "chroot", "outside");
     }
 
     #[test]
     fn an_unknown_cause_is_not_guessed() {
-        let refusal = Host::default().explain(Errno::PERM);
-        assert!(matches!(refusal, Refusal::Call { source: Errno::PERM, .. }), "{refusal:?}");
+        let refusal = UserNamespaceRestrictions::default().explain(Errno::PERM);
+        assert!(matches!(refusal, ProbeFailure::Call { source: Errno::PERM, .. }), "{refusal:?}");
     }
 }

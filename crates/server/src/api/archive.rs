@@ -5,7 +5,7 @@ use std::path::Path;
 use std::pin::Pin;
 
 use futures_util::TryStreamExt;
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::error::ApiError;
@@ -16,10 +16,10 @@ const BLOCK: u64 = 512;
 const END: usize = 1024;
 
 /// A readable stream of bytes.
-pub(super) type Reader = Pin<Box<dyn AsyncRead + Send>>;
+pub(super) type BoxedByteReader = Pin<Box<dyn AsyncRead + Send>>;
 
 /// Converts a request body to a reader.
-pub(super) fn reader(body: axum::body::Body) -> Reader {
+pub(super) fn reader(body: axum::body::Body) -> BoxedByteReader {
     let stream = body.into_data_stream().map_err(io::Error::other);
     Box::pin(tokio_util::io::StreamReader::new(stream))
 }
@@ -29,9 +29,9 @@ pub(super) fn of_file(
     name: &str,
     length: u64,
     mode: u32,
-    user: User,
-    content: Reader,
-) -> Result<Reader, ApiError> {
+    user: SandboxUser,
+    content: BoxedByteReader,
+) -> Result<BoxedByteReader, ApiError> {
     let mut header = tar::Header::new_gnu();
     header.set_size(length);
     header.set_mode(mode);
@@ -48,19 +48,19 @@ pub(super) fn of_file(
             head.truncate(head.len().saturating_sub(END));
             let padding = (BLOCK - length % BLOCK) % BLOCK + END as u64;
             let zeros = tokio::io::repeat(0).take(padding);
-            Box::pin(io::Cursor::new(head).chain(content.take(length)).chain(zeros)) as Reader
+            Box::pin(io::Cursor::new(head).chain(content.take(length)).chain(zeros)) as BoxedByteReader
         })
         .map_err(|error| ApiError::invalid(format!("invalid file name {name:?}: {error}")))
 }
 
 /// Extracts the content of the only file in an archive and writes it to `to`.
-pub(super) struct Content<W> {
+pub(super) struct SingleFileExtractor<W> {
     to: W,
     block: Vec<u8>,
-    state: State,
+    state: ExtractorState,
 }
 
-enum State {
+enum ExtractorState {
     /// Reading a header. A name too long for the header comes before it as an entry of its own.
     Header,
     /// Skipping this many bytes of a long name.
@@ -70,34 +70,34 @@ enum State {
     Done,
 }
 
-impl<W: AsyncWrite + Unpin> Content<W> {
+impl<W: AsyncWrite + Unpin> SingleFileExtractor<W> {
     pub(super) fn new(to: W) -> Self {
-        Self { to, block: Vec::new(), state: State::Header }
+        Self { to, block: Vec::new(), state: ExtractorState::Header }
     }
 
     /// Processes the next part of the archive.
     pub(super) async fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match &mut self.state {
-                State::Done => return Ok(()),
-                State::Skip(left) => {
+                ExtractorState::Done => return Ok(()),
+                ExtractorState::Skip(left) => {
                     let taken = clipped(*left, bytes.len());
                     *left -= taken as u64;
                     bytes = bytes.get(taken..).unwrap_or_default();
                     if *left == 0 {
-                        self.state = State::Header;
+                        self.state = ExtractorState::Header;
                     }
                 }
-                State::File(left) => {
+                ExtractorState::File(left) => {
                     let taken = clipped(*left, bytes.len());
                     self.to.write_all(bytes.get(..taken).unwrap_or_default()).await?;
                     *left -= taken as u64;
                     bytes = bytes.get(taken..).unwrap_or_default();
                     if *left == 0 {
-                        self.state = State::Done;
+                        self.state = ExtractorState::Done;
                     }
                 }
-                State::Header => {
+                ExtractorState::Header => {
                     let wanted = usize::try_from(BLOCK).unwrap_or(512) - self.block.len();
                     let taken = wanted.min(bytes.len());
                     self.block.extend_from_slice(bytes.get(..taken).unwrap_or_default());
@@ -111,19 +111,19 @@ impl<W: AsyncWrite + Unpin> Content<W> {
         Ok(())
     }
 
-    fn read_header(&mut self) -> io::Result<State> {
+    fn read_header(&mut self) -> io::Result<ExtractorState> {
         let header = tar::Header::from_byte_slice(&self.block);
         let size = header.entry_size()?;
         let kind = header.entry_type();
         self.block.clear();
         let rounded = size.div_ceil(BLOCK) * BLOCK;
         Ok(match kind {
-            tar::EntryType::Regular | tar::EntryType::Continuous if size == 0 => State::Done,
-            tar::EntryType::Regular | tar::EntryType::Continuous => State::File(size),
+            tar::EntryType::Regular | tar::EntryType::Continuous if size == 0 => ExtractorState::Done,
+            tar::EntryType::Regular | tar::EntryType::Continuous => ExtractorState::File(size),
             tar::EntryType::GNULongName
             | tar::EntryType::GNULongLink
             | tar::EntryType::XHeader
-            | tar::EntryType::XGlobalHeader => State::Skip(rounded),
+            | tar::EntryType::XGlobalHeader => ExtractorState::Skip(rounded),
             _ => return Err(io::Error::other("not a regular file")),
         })
     }
@@ -147,8 +147,8 @@ mod tests {
     use super::*;
 
     async fn round_trip(name: &str, content: &[u8], piece: usize) -> Vec<u8> {
-        let reader: Reader = Box::pin(io::Cursor::new(content.to_vec()));
-        let mut archive = of_file(name, content.len() as u64, 0o644, User::default(), reader).unwrap();
+        let reader: BoxedByteReader = Box::pin(io::Cursor::new(content.to_vec()));
+        let mut archive = of_file(name, content.len() as u64, 0o644, SandboxUser::default(), reader).unwrap();
         let mut bytes = Vec::new();
         archive.read_to_end(&mut bytes).await.unwrap();
         // The tar crate must be able to read it as well.
@@ -160,7 +160,7 @@ mod tests {
         io::Read::read_to_end(&mut entry, &mut unpacked).unwrap();
         assert_eq!(unpacked, content);
         let mut found = Vec::new();
-        let mut content = Content::new(&mut found);
+        let mut content = SingleFileExtractor::new(&mut found);
         for piece in bytes.chunks(piece) {
             content.take(piece).await.unwrap();
         }

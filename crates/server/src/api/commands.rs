@@ -16,19 +16,20 @@ use futures_util::stream::unfold;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Shared;
-use super::caller::{Body, Named};
+use super::SharedSandboxes;
+use super::extractors::{JsonBody, PathParams};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{
-    Caller, Chunk, CommandEnd, Entry, Execute, Executed, Keeping, Running, State as Progress, Stream,
+    BackgroundProcess, BackgroundProcessState as Progress, Caller, CommandTermination, ExecuteRequest,
+    ExecuteResponse, SandboxEntry, TranscriptChunk, TranscriptRetention, TranscriptStream,
 };
 
 /// Interval of `ping` events.
 const PING: Duration = Duration::from_secs(15);
 
 /// Run a command and wait for its end.
-#[utoipa::path(post, path = "/api/sandboxes/{id}/execute", tag = "commands", params(("id" = String, Path)), request_body = Execute,
-    responses((status = 200, description = "The command ended or timed out.", body = Executed),
+#[utoipa::path(post, path = "/api/sandboxes/{id}/execute", tag = "commands", params(("id" = String, Path)), request_body = ExecuteRequest,
+    responses((status = 200, description = "The command ended or timed out.", body = ExecuteResponse),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 404, description = "Sandbox or working directory not found.", body = ErrorBody),
         (status = 403, description = "No permission to enter the working directory.", body = ErrorBody),
@@ -37,11 +38,11 @@ const PING: Duration = Duration::from_secs(15);
         (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
         (status = 422, description = "Invalid command.", body = ErrorBody)))]
 pub(super) async fn execute(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Body(execute): Body<Execute>,
-) -> Result<Json<Executed>, ApiError> {
+    PathParams(id): PathParams<String>,
+    JsonBody(execute): JsonBody<ExecuteRequest>,
+) -> Result<Json<ExecuteResponse>, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     let request = execute.request(entry.now().timeout)?;
     let outcome = entry.execute(request).await?;
@@ -55,8 +56,8 @@ pub(super) async fn execute(
 ///
 /// The events are `init`, `stdout`, `stderr`, `exit`, `error` and `ping`. After a disconnect, continue with
 /// `GET …/processes/{process}/events` and `Last-Event-ID`: the command is blocked meanwhile, so no output is lost.
-#[utoipa::path(post, path = "/api/sandboxes/{id}/exec", tag = "commands", params(("id" = String, Path)), request_body = Execute,
-    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = StreamEvent),
+#[utoipa::path(post, path = "/api/sandboxes/{id}/exec", tag = "commands", params(("id" = String, Path)), request_body = ExecuteRequest,
+    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = CommandStreamEvent),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 403, description = "No permission to enter the working directory.", body = ErrorBody),
         (status = 404, description = "Sandbox or working directory not found.", body = ErrorBody),
@@ -65,14 +66,14 @@ pub(super) async fn execute(
         (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
         (status = 422, description = "Invalid command.", body = ErrorBody)))]
 pub(super) async fn exec(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Body(execute): Body<Execute>,
+    PathParams(id): PathParams<String>,
+    JsonBody(execute): JsonBody<ExecuteRequest>,
 ) -> Result<Response, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     let request = execute.request(entry.now().timeout)?;
-    let running = entry.start(request, Keeping::All).await?;
+    let running = entry.start(request, TranscriptRetention::All).await?;
     running.close_stdin().await;
     Ok(listened(&entry, running, 0))
 }
@@ -80,7 +81,7 @@ pub(super) async fn exec(
 /// Data of a server-sent event.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub enum StreamEvent {
+pub enum CommandStreamEvent {
     /// `init`: the command has started.
     Init {
         /// Id of the process, for reconnecting.
@@ -100,7 +101,7 @@ pub enum StreamEvent {
         exit_code: Option<i32>,
         /// Termination and resource usage.
         #[serde(flatten)]
-        end: Box<CommandEnd>,
+        end: Box<CommandTermination>,
     },
     /// `error`: the stream ends because of an error.
     Error {
@@ -119,7 +120,7 @@ pub(super) fn last_heard(headers: &HeaderMap) -> Result<u64, ApiError> {
 }
 
 /// Response with the output of a process after a number, as server-sent events.
-pub(super) fn listened(entry: &Arc<Entry>, running: Arc<Running>, after: u64) -> Response {
+pub(super) fn listened(entry: &Arc<SandboxEntry>, running: Arc<BackgroundProcess>, after: u64) -> Response {
     let events = events(Arc::clone(entry), running, after);
     let kept = KeepAlive::new().interval(PING).event(Event::default().event("ping").data("{}"));
     let mut response = Sse::new(events).keep_alive(kept).into_response();
@@ -129,31 +130,36 @@ pub(super) fn listened(entry: &Arc<Entry>, running: Arc<Running>, after: u64) ->
 }
 
 /// Position of a reader in the stream.
-enum Place {
+enum CommandStreamPosition {
     Init,
-    After(u64, std::vec::IntoIter<Chunk>),
+    After(u64, std::vec::IntoIter<TranscriptChunk>),
     End,
 }
 
 fn events(
-    entry: Arc<Entry>,
-    running: Arc<Running>,
+    entry: Arc<SandboxEntry>,
+    running: Arc<BackgroundProcess>,
     after: u64,
 ) -> impl FutureStream<Item = Result<Event, Infallible>> {
-    unfold((entry, running, Place::Init), move |(entry, running, place)| async move {
+    unfold((entry, running, CommandStreamPosition::Init), move |(entry, running, place)| async move {
         let (event, place) = next(&entry, &running, place, after).await?;
         Some((Ok(event), (entry, running, place)))
     })
 }
 
-async fn next(entry: &Entry, running: &Running, place: Place, after: u64) -> Option<(Event, Place)> {
+async fn next(
+    entry: &SandboxEntry,
+    running: &BackgroundProcess,
+    place: CommandStreamPosition,
+    after: u64,
+) -> Option<(Event, CommandStreamPosition)> {
     let (number, mut chunks) = match place {
-        Place::Init => {
-            let event = event("init", None, &StreamEvent::Init { process_id: running.id.clone() });
-            return Some((event, Place::After(after, Vec::new().into_iter())));
+        CommandStreamPosition::Init => {
+            let event = event("init", None, &CommandStreamEvent::Init { process_id: running.id.clone() });
+            return Some((event, CommandStreamPosition::After(after, Vec::new().into_iter())));
         }
-        Place::After(number, chunks) => (number, chunks),
-        Place::End => return None,
+        CommandStreamPosition::After(number, chunks) => (number, chunks),
+        CommandStreamPosition::End => return None,
     };
     let _used = entry.used();
     if chunks.len() == 0 {
@@ -161,48 +167,51 @@ async fn next(entry: &Entry, running: &Running, place: Place, after: u64) -> Opt
             Ok(chunks) => chunks.into_iter(),
             Err(lost) => {
                 let message = format!("output before event {} is no longer available", lost.first);
-                let lost = StreamEvent::Error { code: "events_lost".into(), message };
-                return Some((event("error", None, &lost), Place::End));
+                let lost = CommandStreamEvent::Error { code: "events_lost".into(), message };
+                return Some((event("error", None, &lost), CommandStreamPosition::End));
             }
         };
     }
     match chunks.next() {
         Some(chunk) => {
-            let name = if chunk.stream == Stream::Stdout { "stdout" } else { "stderr" };
+            let name = if chunk.stream == TranscriptStream::Stdout { "stdout" } else { "stderr" };
             let number = chunk.number;
-            Some((event(name, Some(number), &output_event(chunk.bytes)), Place::After(number, chunks)))
+            Some((
+                event(name, Some(number), &output_event(chunk.bytes)),
+                CommandStreamPosition::After(number, chunks),
+            ))
         }
-        None => Some((end_event(running).await, Place::End)),
+        None => Some((end_event(running).await, CommandStreamPosition::End)),
     }
 }
 
-async fn end_event(running: &Running) -> Event {
+async fn end_event(running: &BackgroundProcess) -> Event {
     match running.ended().await {
         Progress::Ended(outcome, _) => {
-            let end = Box::new(CommandEnd::from(&*outcome));
-            event("exit", None, &StreamEvent::Exit { exit_code: outcome.exit_code, end })
+            let end = Box::new(CommandTermination::from(&*outcome));
+            event("exit", None, &CommandStreamEvent::Exit { exit_code: outcome.exit_code, end })
         }
         Progress::Lost(message, _) => {
-            event("error", None, &StreamEvent::Error { code: "command_lost".into(), message })
+            event("error", None, &CommandStreamEvent::Error { code: "command_lost".into(), message })
         }
         Progress::Running => {
             let message = "the end of the process could not be observed".to_owned();
-            event("error", None, &StreamEvent::Error { code: "command_lost".into(), message })
+            event("error", None, &CommandStreamEvent::Error { code: "command_lost".into(), message })
         }
     }
 }
 
-fn output_event(bytes: Vec<u8>) -> StreamEvent {
+fn output_event(bytes: Vec<u8>) -> CommandStreamEvent {
     match String::from_utf8(bytes) {
-        Ok(data) => StreamEvent::Printed { data, encoding: None },
-        Err(error) => StreamEvent::Printed {
+        Ok(data) => CommandStreamEvent::Printed { data, encoding: None },
+        Err(error) => CommandStreamEvent::Printed {
             data: STANDARD.encode(error.as_bytes()),
             encoding: Some("base64".to_owned()),
         },
     }
 }
 
-fn event(name: &str, number: Option<u64>, data: &StreamEvent) -> Event {
+fn event(name: &str, number: Option<u64>, data: &CommandStreamEvent) -> Event {
     let text = serde_json::to_string(data).unwrap_or_default();
     let event = Event::default().event(name).data(text);
     match number {

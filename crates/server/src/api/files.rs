@@ -11,16 +11,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
-use menace_model::sandbox::{FileEntry, FileKind, FileWork};
+use menace_model::sandbox::{FileEntry, FileKind, FileOperation};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Shared;
-use super::archive::{Content, Reader, of_file, reader, split};
-use super::caller::{Asked, Body, Named, RawBytes};
+use super::SharedSandboxes;
+use super::archive::{BoxedByteReader, SingleFileExtractor, of_file, reader, split};
+use super::extractors::{JsonBody, PathParams, QueryParams, RawBytes};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, Entry};
+use crate::sandboxes::{Caller, SandboxEntry};
 
 /// Buffer size between a sandbox and a caller.
 const PIPE: usize = 256 << 10;
@@ -49,7 +49,7 @@ pub(super) struct FileView {
 
 /// Content of a directory.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Listing {
+pub(super) struct DirectoryListing {
     /// Path of the directory.
     path: String,
     /// Entries, sorted by name.
@@ -59,9 +59,9 @@ pub(super) struct Listing {
 /// JSON response about a path.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub(super) enum Told {
+pub(super) enum PathResponse {
     /// Content of a directory.
-    Listing(Listing),
+    Listing(DirectoryListing),
     /// Metadata of an entry.
     File(FileView),
 }
@@ -80,7 +80,7 @@ impl FileView {
             kind: kind.to_owned(),
             size: entry.size,
             mode: format!("{:04o}", entry.mode),
-            modified_at: crate::clock::text(entry.modified.saturating_mul(1000)),
+            modified_at: crate::clock::format_time(entry.modified.saturating_mul(1000)),
             target: entry.target,
         }
     }
@@ -100,11 +100,11 @@ fn sandbox_path(path: &str) -> Result<PathBuf, ApiError> {
 }
 
 fn entry_and_path(
-    sandboxes: &Shared,
+    sandboxes: &SharedSandboxes,
     caller: &Caller,
     id: &str,
     path: &str,
-) -> Result<(Arc<Entry>, PathBuf), ApiError> {
+) -> Result<(Arc<SandboxEntry>, PathBuf), ApiError> {
     let entry = sandboxes.find(caller, id)?;
     entry.check_not_paused()?;
     Ok((entry, sandbox_path(path)?))
@@ -112,17 +112,17 @@ fn entry_and_path(
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct HowToGet {
+pub(super) struct ReadFileQuery {
     /// `content`: bytes of a file or list of a directory; `stat`: metadata; `tar`: archive.
     #[serde(rename = "as")]
     #[param(rename = "as")]
-    form: Option<GetForm>,
+    form: Option<FileReadFormat>,
 }
 
 /// Representation of a path in the response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum GetForm {
+pub(super) enum FileReadFormat {
     #[default]
     Content,
     Stat,
@@ -131,29 +131,29 @@ pub(super) enum GetForm {
 
 /// Read a file, list a directory, or download either as an archive.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
-    params(("id" = String, Path), ("path" = String, Path, description = "Path inside the sandbox, without the leading slash."), HowToGet),
+    params(("id" = String, Path), ("path" = String, Path, description = "Path inside the sandbox, without the leading slash."), ReadFileQuery),
     responses(
         (status = 200, description = "Content of the file, archive, or JSON.",
-            content((RawBytes = "application/octet-stream"), (Told = "application/json"), (RawBytes = "application/x-tar"))),
+            content((RawBytes = "application/octet-stream"), (PathResponse = "application/json"), (RawBytes = "application/x-tar"))),
         (status = 403, description = "No permission to read.", body = ErrorBody),
         (status = 404, description = "Sandbox or file not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
         (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
         (status = 422, description = "Invalid path.", body = ErrorBody)))]
 pub(super) async fn get(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, path)): Named<(String, String)>,
-    Asked(how): Asked<HowToGet>,
+    PathParams((id, path)): PathParams<(String, String)>,
+    QueryParams(how): QueryParams<ReadFileQuery>,
 ) -> Result<Response, ApiError> {
     let (entry, path) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
     let stat = look(&entry, &path).await?;
     match (how.form.unwrap_or_default(), stat.kind) {
-        (GetForm::Stat, _) => Ok(Json(Told::File(FileView::of(stat, &path))).into_response()),
-        (GetForm::Tar, _) => archive_response(&entry, path).await,
-        (GetForm::Content, FileKind::Directory) => {
-            let entries = entry.sandbox.files(FileWork::List(path.clone())).await?;
+        (FileReadFormat::Stat, _) => Ok(Json(PathResponse::File(FileView::of(stat, &path))).into_response()),
+        (FileReadFormat::Tar, _) => archive_response(&entry, path).await,
+        (FileReadFormat::Content, FileKind::Directory) => {
+            let entries = entry.sandbox.files(FileOperation::List(path.clone())).await?;
             let entries = entries
                 .into_iter()
                 .map(|one| {
@@ -161,24 +161,25 @@ pub(super) async fn get(
                     FileView::of(one, &below)
                 })
                 .collect();
-            Ok(Json(Told::Listing(Listing { path: path.display().to_string(), entries })).into_response())
+            Ok(Json(PathResponse::Listing(DirectoryListing { path: path.display().to_string(), entries }))
+                .into_response())
         }
-        (GetForm::Content, FileKind::File) => content(&entry, path, stat.size).await,
-        (GetForm::Content, FileKind::Link | FileKind::Other) => {
+        (FileReadFormat::Content, FileKind::File) => content(&entry, path, stat.size).await,
+        (FileReadFormat::Content, FileKind::Link | FileKind::Other) => {
             Err(ApiError::invalid(format!("{} is not a regular file", path.display()))
                 .hint("use ?as=stat for its kind and link target"))
         }
     }
 }
 
-async fn look(entry: &Entry, path: &Path) -> Result<FileEntry, ApiError> {
-    let entries = entry.sandbox.files(FileWork::Look(path.to_owned())).await?;
+async fn look(entry: &SandboxEntry, path: &Path) -> Result<FileEntry, ApiError> {
+    let entries = entry.sandbox.files(FileOperation::Look(path.to_owned())).await?;
     entries.into_iter().next().ok_or_else(|| ApiError::internal("the sandbox returned no metadata"))
 }
 
 /// Starts packing a path: returns the first block and the stream of the rest. Waiting for the first block reports errors
 /// before the response begins.
-async fn pack(entry: &Arc<Entry>, path: PathBuf) -> Result<(Vec<u8>, DuplexStream), ApiError> {
+async fn pack(entry: &Arc<SandboxEntry>, path: PathBuf) -> Result<(Vec<u8>, DuplexStream), ApiError> {
     let (mut from, mut archive) = duplex(PIPE);
     let packing = Arc::clone(entry);
     let packing = tokio::spawn(async move {
@@ -201,7 +202,7 @@ async fn pack(entry: &Arc<Entry>, path: PathBuf) -> Result<(Vec<u8>, DuplexStrea
 }
 
 /// Streams the content of a file.
-async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Response, ApiError> {
+async fn content(entry: &Arc<SandboxEntry>, path: PathBuf, size: u64) -> Result<Response, ApiError> {
     let (first, from) = pack(entry, path).await?;
     let (ours, theirs) = duplex(PIPE);
     tokio::spawn(extract(first, from, theirs));
@@ -215,7 +216,7 @@ async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Respons
 }
 
 async fn extract(first: Vec<u8>, mut archive: DuplexStream, to: DuplexStream) {
-    let mut content = Content::new(to);
+    let mut content = SingleFileExtractor::new(to);
     let mut taken = content.take(&first).await;
     let mut buffer = vec![0; 64 << 10];
     while let (Ok(()), Ok(length @ 1..)) = (&taken, archive.read(&mut buffer).await) {
@@ -223,7 +224,7 @@ async fn extract(first: Vec<u8>, mut archive: DuplexStream, to: DuplexStream) {
     }
 }
 
-async fn archive_response(entry: &Arc<Entry>, path: PathBuf) -> Result<Response, ApiError> {
+async fn archive_response(entry: &Arc<SandboxEntry>, path: PathBuf) -> Result<Response, ApiError> {
     let (first, rest) = pack(entry, path).await?;
     let whole = std::io::Cursor::new(first).chain(rest);
     let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(whole));
@@ -232,11 +233,11 @@ async fn archive_response(entry: &Arc<Entry>, path: PathBuf) -> Result<Response,
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct HowToPut {
+pub(super) struct WriteFileQuery {
     /// `content`: write a file; `tar`: unpack an archive into a directory; `directory`: create a directory.
     #[serde(rename = "as")]
     #[param(rename = "as")]
-    form: Option<PutForm>,
+    form: Option<FileWriteFormat>,
     /// Permissions of the file, such as `0755`.
     #[param(pattern = "^0?[0-7]{3}$")]
     mode: Option<String>,
@@ -245,7 +246,7 @@ pub(super) struct HowToPut {
 /// Interpretation of the request body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum PutForm {
+pub(super) enum FileWriteFormat {
     #[default]
     Content,
     Tar,
@@ -254,7 +255,7 @@ pub(super) enum PutForm {
 
 /// Write a file, unpack an archive, or create a directory.
 #[utoipa::path(put, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
-    params(("id" = String, Path), ("path" = String, Path, description = "Path inside the sandbox, without the leading slash."), HowToPut),
+    params(("id" = String, Path), ("path" = String, Path, description = "Path inside the sandbox, without the leading slash."), WriteFileQuery),
     request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
     responses((status = 204, description = "Written."),
         (status = 403, description = "No permission to write.", body = ErrorBody),
@@ -266,25 +267,25 @@ pub(super) enum PutForm {
         (status = 422, description = "Invalid path or mode, or an archive with paths outside its directory.", body = ErrorBody),
         (status = 507, description = "The disk of the sandbox is full.", body = ErrorBody)))]
 pub(super) async fn put(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, path)): Named<(String, String)>,
-    Asked(how): Asked<HowToPut>,
+    PathParams((id, path)): PathParams<(String, String)>,
+    QueryParams(how): QueryParams<WriteFileQuery>,
     headers: HeaderMap,
     body: HttpBody,
 ) -> Result<StatusCode, ApiError> {
     let (entry, path) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
     match how.form.unwrap_or_default() {
-        PutForm::Directory => {
-            entry.sandbox.files(FileWork::MakeDirectory(path)).await?;
+        FileWriteFormat::Directory => {
+            entry.sandbox.files(FileOperation::MakeDirectory(path)).await?;
         }
-        PutForm::Tar => entry.sandbox.put(&path, &mut reader(body)).await?,
-        PutForm::Content => {
+        FileWriteFormat::Tar => entry.sandbox.put(&path, &mut reader(body)).await?,
+        FileWriteFormat::Content => {
             let mode = mode(how.mode.as_deref())?;
             let length = length(&headers, &entry)?;
             let (directory, name) = split(&path)?;
-            let mut archive: Reader = of_file(name, length, mode, entry.spec.user, reader(body))?;
+            let mut archive: BoxedByteReader = of_file(name, length, mode, entry.spec.user, reader(body))?;
             entry.sandbox.put(directory, &mut archive).await?;
         }
     }
@@ -301,7 +302,7 @@ fn mode(text: Option<&str>) -> Result<u32, ApiError> {
 }
 
 /// Length of the uploaded file. Files that cannot fit are rejected before they are read.
-fn length(headers: &HeaderMap, entry: &Entry) -> Result<u64, ApiError> {
+fn length(headers: &HeaderMap, entry: &SandboxEntry) -> Result<u64, ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let length: u64 = length.ok_or_else(|| {
         ApiError::new(StatusCode::LENGTH_REQUIRED, "length_required", "Content-Length is missing")
@@ -321,7 +322,7 @@ fn length(headers: &HeaderMap, entry: &Entry) -> Result<u64, ApiError> {
 /// Request to move a file.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ChangeFile {
+pub(super) struct MoveFileRequest {
     /// New path.
     #[schema(example = "/workspace/new.txt")]
     move_to: String,
@@ -329,7 +330,7 @@ pub(super) struct ChangeFile {
 
 /// Move a file or directory.
 #[utoipa::path(patch, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
-    params(("id" = String, Path), ("path" = String, Path)), request_body = ChangeFile,
+    params(("id" = String, Path), ("path" = String, Path)), request_body = MoveFileRequest,
     responses((status = 204, description = "Moved."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 403, description = "No permission to move.", body = ErrorBody),
@@ -340,14 +341,14 @@ pub(super) struct ChangeFile {
         (status = 422, description = "Invalid path.", body = ErrorBody),
         (status = 507, description = "The disk of the sandbox is full.", body = ErrorBody)))]
 pub(super) async fn change(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, path)): Named<(String, String)>,
-    Body(change): Body<ChangeFile>,
+    PathParams((id, path)): PathParams<(String, String)>,
+    JsonBody(change): JsonBody<MoveFileRequest>,
 ) -> Result<StatusCode, ApiError> {
     let (entry, from) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
-    entry.sandbox.files(FileWork::Rename { from, to: sandbox_path(&change.move_to)? }).await?;
+    entry.sandbox.files(FileOperation::Rename { from, to: sandbox_path(&change.move_to)? }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -361,19 +362,19 @@ pub(super) async fn change(
         (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
         (status = 422, description = "Invalid path.", body = ErrorBody)))]
 pub(super) async fn remove(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, path)): Named<(String, String)>,
+    PathParams((id, path)): PathParams<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
     let (entry, path) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
-    entry.sandbox.files(FileWork::Remove(path)).await?;
+    entry.sandbox.files(FileOperation::Remove(path)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct WhatToWatch {
+pub(super) struct WatchFilesQuery {
     /// File or directory; default `/workspace`.
     path: Option<String>,
 }
@@ -381,7 +382,7 @@ pub(super) struct WhatToWatch {
 /// Stream changes of files as server-sent events.
 ///
 /// The events are `created`, `changed`, `removed` and `lost`; `lost` means that events were dropped.
-#[utoipa::path(get, path = "/api/sandboxes/{id}/watch", tag = "files", params(("id" = String, Path), WhatToWatch),
+#[utoipa::path(get, path = "/api/sandboxes/{id}/watch", tag = "files", params(("id" = String, Path), WatchFilesQuery),
     responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = String),
         (status = 403, description = "No permission to watch.", body = ErrorBody),
         (status = 404, description = "Sandbox or file not found.", body = ErrorBody),
@@ -389,10 +390,10 @@ pub(super) struct WhatToWatch {
         (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
         (status = 422, description = "Invalid path, or the backend does not support watching.", body = ErrorBody)))]
 pub(super) async fn watch(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Asked(what): Asked<WhatToWatch>,
+    PathParams(id): PathParams<String>,
+    QueryParams(what): QueryParams<WatchFilesQuery>,
 ) -> Result<Response, ApiError> {
     let (entry, path) =
         entry_and_path(&sandboxes, &caller, &id, what.path.as_deref().unwrap_or("workspace"))?;

@@ -6,17 +6,19 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use menace_model::sandbox::{Isolation, Limits, LimitsChange};
+use menace_model::sandbox::{LimitsChange, SandboxIsolation, SandboxLimits};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Shared;
-use super::caller::{Asked, Body, Named, Raw, object};
+use super::SharedSandboxes;
+use super::extractors::{JsonBody, PathParams, QueryParams, RawBody, object};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span, labels_or_nothing};
+use crate::sandboxes::{
+    ByteSize, Caller, CpuCores, CreateSandboxRequest, PositiveDuration, SandboxView, labels_or_nothing,
+};
 
 /// Create a sandbox.
-#[utoipa::path(post, path = "/api/sandboxes", tag = "sandboxes", request_body = CreateSandbox,
+#[utoipa::path(post, path = "/api/sandboxes", tag = "sandboxes", request_body = CreateSandboxRequest,
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 256, pattern = "^[!-~]+$", description = "Repeated requests with the same key and body create only one sandbox.")),
     responses(
         (status = 201, description = "The sandbox is running.", body = SandboxView),
@@ -30,10 +32,10 @@ use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span,
         (status = 503, description = "Sandbox limit reached.", body = ErrorBody),
     ))]
 pub(super) async fn create(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
     headers: HeaderMap,
-    Raw(body): Raw,
+    RawBody(body): RawBody,
 ) -> Result<(StatusCode, Json<SandboxView>), ApiError> {
     let is_json = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json"));
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
@@ -47,7 +49,7 @@ pub(super) async fn create(
     }
     let read = serde_json::from_slice(&body)
         .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "not_json", error.to_string()))?;
-    let wanted: CreateSandbox = object(read)?;
+    let wanted: CreateSandboxRequest = object(read)?;
     let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
     let entry = sandboxes.create_once(&caller, key, wanted, &body).await?;
     Ok((StatusCode::CREATED, Json(entry.view())))
@@ -64,9 +66,9 @@ fn idempotency_key(header: &HeaderValue) -> Result<&str, ApiError> {
 #[utoipa::path(get, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)),
     responses((status = 200, body = SandboxView), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn get(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<Json<SandboxView>, ApiError> {
     Ok(Json(sandboxes.find(&caller, &id)?.view()))
 }
@@ -74,30 +76,30 @@ pub(super) async fn get(
 /// Changes of a running sandbox; omitted fields stay unchanged.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct ChangeSandbox {
+pub(super) struct UpdateSandboxRequest {
     /// Name chosen by the owner.
     #[schema(max_length = 256)]
     project_name: Option<String>,
     /// Memory limit.
-    memory_limit: Option<Size>,
+    memory_limit: Option<ByteSize>,
     /// Limit of CPU cores.
-    cpu_limit: Option<CpuShare>,
+    cpu_limit: Option<CpuCores>,
     /// Limit of processes and threads.
     #[schema(minimum = 2, maximum = 4_194_304)]
     pids_limit: Option<u64>,
     /// Time from now until the sandbox is destroyed.
-    ttl: Option<Span>,
+    ttl: Option<PositiveDuration>,
     /// Time without requests until the sandbox is stopped.
-    idle_timeout: Option<Span>,
+    idle_timeout: Option<PositiveDuration>,
     /// Default timeout of commands.
-    timeout: Option<Span>,
+    timeout: Option<PositiveDuration>,
     /// New labels; they replace all existing ones.
     #[schema(schema_with = labels_or_nothing)]
     labels: Option<BTreeMap<String, String>>,
 }
 
 /// Change limits, labels and timeouts of a sandbox.
-#[utoipa::path(patch, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)), request_body = ChangeSandbox,
+#[utoipa::path(patch, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)), request_body = UpdateSandboxRequest,
     responses((status = 200, body = SandboxView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 403, description = "Quota exceeded.", body = ErrorBody),
@@ -107,16 +109,16 @@ pub(super) struct ChangeSandbox {
         (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
         (status = 422, description = "Invalid request.", body = ErrorBody)))]
 pub(super) async fn change(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Body(change): Body<ChangeSandbox>,
+    PathParams(id): PathParams<String>,
+    JsonBody(change): JsonBody<UpdateSandboxRequest>,
 ) -> Result<Json<SandboxView>, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
-    let checked = CreateSandbox {
+    let checked = CreateSandboxRequest {
         project_name: change.project_name.clone().unwrap_or_default(),
         labels: change.labels.clone().unwrap_or_default(),
-        ..CreateSandbox::default()
+        ..CreateSandboxRequest::default()
     };
     checked.check()?;
     let limits = LimitsChange {
@@ -126,7 +128,7 @@ pub(super) async fn change(
     };
     if limits != LimitsChange::default() {
         let before = entry.now().limits;
-        let wanted = Limits { memory: limits.memory, cpus: limits.cpus, ..Limits::default() };
+        let wanted = SandboxLimits { memory: limits.memory, cpus: limits.cpus, ..SandboxLimits::default() };
         entry.reserve(&caller, &wanted)?;
         if let Err(error) = entry.sandbox.change_limits(limits).await {
             entry.reserve(&caller, &before)?;
@@ -150,7 +152,7 @@ pub(super) async fn change(
         state.idle = change.idle_timeout.map(|idle| idle.0).or(state.idle);
         state.timeout = change.timeout.map(|timeout| timeout.0).or(state.timeout);
     });
-    sandboxes.write_down_changes(&entry)?;
+    sandboxes.update_record(&entry)?;
     Ok(Json(entry.view()))
 }
 
@@ -158,9 +160,9 @@ pub(super) async fn change(
 #[utoipa::path(delete, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)),
     responses((status = 204, description = "Destroyed."), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn destroy(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     // Spawned, so that a disconnected caller does not interrupt it.
@@ -180,9 +182,9 @@ macro_rules! changes_state {
                 (status = 409, description = "Not allowed in the current state of the sandbox.", body = ErrorBody),
                 (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
         pub(super) async fn $name(
-            State($sandboxes): State<Shared>,
+            State($sandboxes): State<SharedSandboxes>,
             caller: Caller,
-            Named(id): Named<String>,
+            PathParams(id): PathParams<String>,
         ) -> Result<Json<SandboxView>, ApiError> {
             let $entry = $sandboxes.find(&caller, &id)?;
             $change.await?;
@@ -207,7 +209,7 @@ const MAX_HOURS: f64 = 1_000_000.0;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Older {
+pub(super) struct CleanupQuery {
     /// Minimum age in hours; default 24.
     #[param(minimum = 0, maximum = 1_000_000)]
     hours: Option<f64>,
@@ -215,24 +217,24 @@ pub(super) struct Older {
 
 /// Number of destroyed sandboxes.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CleanedUp {
+pub(super) struct CleanupResponse {
     destroyed: usize,
 }
 
 /// Destroy sandboxes older than an age.
-#[utoipa::path(post, path = "/api/sandboxes/cleanup", tag = "sandboxes", params(Older),
-    responses((status = 200, body = CleanedUp), (status = 422, description = "Invalid number of hours.", body = ErrorBody)))]
+#[utoipa::path(post, path = "/api/sandboxes/cleanup", tag = "sandboxes", params(CleanupQuery),
+    responses((status = 200, body = CleanupResponse), (status = 422, description = "Invalid number of hours.", body = ErrorBody)))]
 pub(super) async fn cleanup(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Asked(older): Asked<Older>,
-) -> Result<Json<CleanedUp>, ApiError> {
+    QueryParams(older): QueryParams<CleanupQuery>,
+) -> Result<Json<CleanupResponse>, ApiError> {
     let hours = older.hours.unwrap_or(24.0);
     if !(0.0..=MAX_HOURS).contains(&hours) {
         return Err(ApiError::invalid(format!("hours: 0 to {MAX_HOURS}")));
     }
     let age = Duration::from_secs_f64(hours * 3600.0);
-    Ok(Json(CleanedUp { destroyed: sandboxes.clean_up(&caller, age).await }))
+    Ok(Json(CleanupResponse { destroyed: sandboxes.clean_up(&caller, age).await }))
 }
 
 /// Get the isolation of a sandbox as reported by the kernel.
@@ -242,10 +244,10 @@ pub(super) async fn cleanup(
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
         (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
 pub(super) async fn isolation(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Result<Json<Isolation>, ApiError> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<SandboxIsolation>, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     entry.check_not_paused()?;
     Ok(Json(entry.sandbox.isolation().await?))

@@ -7,10 +7,10 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::Shared;
-use super::caller::Asked;
+use super::SharedSandboxes;
+use super::extractors::QueryParams;
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, Entry, SandboxPage, Status};
+use crate::sandboxes::{Caller, SandboxEntry, SandboxPage, SandboxStatus};
 
 /// Default and maximum number of sandboxes on a page.
 const DEFAULT_LIMIT: usize = 100;
@@ -18,7 +18,7 @@ const MAX_LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Filter {
+pub(super) struct SandboxListQuery {
     /// Maximum number of results.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Filter {
     #[param(pattern = "^[0-9a-f]{1,15}\\.[A-Za-z0-9-]{1,64}$")]
     cursor: Option<String>,
     /// Filter by status.
-    status: Option<Status>,
+    status: Option<SandboxStatus>,
     /// Filter by project name.
     project_name: Option<String>,
     /// Filter by label: `name` or `name=value`. Several are separated by commas; all must match.
@@ -35,8 +35,8 @@ pub(super) struct Filter {
     q: Option<String>,
 }
 
-impl Filter {
-    fn takes(&self, entry: &Entry) -> bool {
+impl SandboxListQuery {
+    fn takes(&self, entry: &SandboxEntry) -> bool {
         let now = entry.now();
         let has_label = |wanted: &str| match wanted.split_once('=') {
             Some((name, value)) => now.labels.get(name).is_some_and(|label| label == value),
@@ -58,27 +58,27 @@ impl Filter {
 }
 
 /// List sandboxes.
-#[utoipa::path(get, path = "/api/sandboxes", tag = "sandboxes", params(Filter),
+#[utoipa::path(get, path = "/api/sandboxes", tag = "sandboxes", params(SandboxListQuery),
     responses((status = 200, body = SandboxPage), (status = 422, description = "Invalid filter or cursor.", body = ErrorBody)))]
 pub(super) async fn list(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Asked(filter): Asked<Filter>,
+    QueryParams(filter): QueryParams<SandboxListQuery>,
 ) -> Result<Json<SandboxPage>, ApiError> {
     let limit = filter.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::invalid(format!("limit: 1 to {MAX_LIMIT}")));
     }
     let after = filter.cursor.as_deref().map(position).transpose()?;
-    let sort_key = |entry: &Arc<Entry>| (entry.created_ms, entry.id.clone());
-    let mut found: Vec<Arc<Entry>> = sandboxes.all(&caller);
+    let sort_key = |entry: &Arc<SandboxEntry>| (entry.created_ms, entry.id.clone());
+    let mut found: Vec<Arc<SandboxEntry>> = sandboxes.all(&caller);
     found.retain(|entry| after.as_ref().is_none_or(|after| sort_key(entry) > *after) && filter.takes(entry));
     let next_cursor = (found.len() > limit).then(|| found.get(limit - 1).map(cursor)).flatten();
     found.truncate(limit);
     Ok(Json(SandboxPage { sandboxes: found.iter().map(|entry| entry.view()).collect(), next_cursor }))
 }
 
-fn cursor(entry: &Arc<Entry>) -> String {
+fn cursor(entry: &Arc<SandboxEntry>) -> String {
     format!("{:x}.{}", entry.created_ms, entry.id)
 }
 

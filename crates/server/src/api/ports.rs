@@ -6,15 +6,15 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 
-use super::Shared;
-use super::caller::CALLER_HEADER;
+use super::SharedSandboxes;
+use super::extractors::CALLER_HEADER;
 use crate::error::ApiError;
 use crate::proxy::forward;
 use crate::sandboxes::Caller;
 
 /// Forwards a request to a program inside a sandbox.
 pub(super) async fn proxy(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
     mut request: Request<Body>,
 ) -> Result<Response, ApiError> {

@@ -10,35 +10,38 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Shared;
-use super::caller::{Asked, Body, Named, Raw, RawBytes};
-use super::commands::{StreamEvent, last_heard, listened};
+use super::SharedSandboxes;
+use super::commands::{CommandStreamEvent, last_heard, listened};
+use super::extractors::{JsonBody, PathParams, QueryParams, RawBody, RawBytes};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, Execute, Keeping, Order, ProcessView, Running, Stream};
+use crate::sandboxes::{
+    BackgroundProcess, Caller, ExecuteRequest, ProcessControl, ProcessView, TranscriptRetention,
+    TranscriptStream,
+};
 
 /// List of background processes.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Processes {
+pub(super) struct ProcessList {
     /// Background processes, oldest first; ended ones are listed for ten minutes.
     processes: Vec<ProcessView>,
 }
 
 /// List background processes.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)),
-    responses((status = 200, body = Processes), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
+    responses((status = 200, body = ProcessList), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn list(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Result<Json<Processes>, ApiError> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<ProcessList>, ApiError> {
     let all = sandboxes.find(&caller, &id)?.processes();
-    Ok(Json(Processes { processes: all.iter().map(|process| ProcessView::from(&**process)).collect() }))
+    Ok(Json(ProcessList { processes: all.iter().map(|process| ProcessView::from(&**process)).collect() }))
 }
 
 /// Start a background process.
 ///
 /// The last 17 MiB of its output are kept; it is never blocked by a missing reader. Its stdin stays open.
-#[utoipa::path(post, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)), request_body = Execute,
+#[utoipa::path(post, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)), request_body = ExecuteRequest,
     responses((status = 201, description = "Started.", body = ProcessView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 403, description = "No permission to enter the working directory.", body = ErrorBody),
@@ -48,19 +51,24 @@ pub(super) async fn list(
         (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
         (status = 422, description = "Invalid command.", body = ErrorBody)))]
 pub(super) async fn start(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Body(execute): Body<Execute>,
+    PathParams(id): PathParams<String>,
+    JsonBody(execute): JsonBody<ExecuteRequest>,
 ) -> Result<(StatusCode, Json<ProcessView>), ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     // The default timeout of commands does not apply to background processes such as servers.
     let request = execute.request(None)?;
-    let running = entry.start(request, Keeping::Last).await?;
+    let running = entry.start(request, TranscriptRetention::Last).await?;
     Ok((StatusCode::CREATED, Json(ProcessView::from(&*running))))
 }
 
-fn find(sandboxes: &Shared, caller: &Caller, id: &str, process: &str) -> Result<Arc<Running>, ApiError> {
+fn find(
+    sandboxes: &SharedSandboxes,
+    caller: &Caller,
+    id: &str,
+    process: &str,
+) -> Result<Arc<BackgroundProcess>, ApiError> {
     sandboxes.find(caller, id)?.process(process)
 }
 
@@ -69,9 +77,9 @@ fn find(sandboxes: &Shared, caller: &Caller, id: &str, process: &str) -> Result<
     params(("id" = String, Path), ("process" = String, Path)),
     responses((status = 200, body = ProcessView), (status = 404, description = "Sandbox or process not found.", body = ErrorBody)))]
 pub(super) async fn get(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, process)): Named<(String, String)>,
+    PathParams((id, process)): PathParams<(String, String)>,
 ) -> Result<Json<ProcessView>, ApiError> {
     Ok(Json(ProcessView::from(&*find(&sandboxes, &caller, &id, &process)?)))
 }
@@ -81,13 +89,13 @@ pub(super) async fn get(
     params(("id" = String, Path), ("process" = String, Path)),
     responses((status = 200, description = "The ended process.", body = ProcessView), (status = 404, description = "Sandbox or process not found.", body = ErrorBody)))]
 pub(super) async fn end(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, process)): Named<(String, String)>,
+    PathParams((id, process)): PathParams<(String, String)>,
 ) -> Result<Json<ProcessView>, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     let running = entry.process(&process)?;
-    if running.tell(Order::Kill).await {
+    if running.control(ProcessControl::Kill).await {
         running.ended().await;
     }
     entry.forget(&process);
@@ -98,13 +106,13 @@ pub(super) async fn end(
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/events", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path),
         ("Last-Event-ID" = Option<u64>, Header, description = "Number of the last event received; the stream continues after it.")),
-    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = StreamEvent),
+    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = CommandStreamEvent),
         (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
         (status = 422, description = "Invalid Last-Event-ID.", body = ErrorBody)))]
 pub(super) async fn events(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, process)): Named<(String, String)>,
+    PathParams((id, process)): PathParams<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
@@ -114,7 +122,7 @@ pub(super) async fn events(
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct WhichLogs {
+pub(super) struct ProcessLogsQuery {
     /// Output stream; default: both.
     stream: Option<LogStream>,
     /// Only the last bytes; at most 1 GiB.
@@ -135,22 +143,24 @@ pub(super) enum LogStream {
 
 /// Get the recorded output of a background process.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/logs", tag = "commands",
-    params(("id" = String, Path), ("process" = String, Path), WhichLogs),
+    params(("id" = String, Path), ("process" = String, Path), ProcessLogsQuery),
     responses((status = 200, description = "The output.", content_type = "application/octet-stream", body = RawBytes),
         (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
         (status = 422, description = "Invalid stream or tail.", body = ErrorBody)))]
 pub(super) async fn logs(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, process)): Named<(String, String)>,
-    Asked(which): Asked<WhichLogs>,
+    PathParams((id, process)): PathParams<(String, String)>,
+    QueryParams(which): QueryParams<ProcessLogsQuery>,
 ) -> Result<Response, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
     if which.tail.is_some_and(|tail| tail > MAX_TAIL) {
         return Err(ApiError::invalid(format!("tail: 0 to {MAX_TAIL}")));
     }
-    let is_wanted = |stream: Stream| {
-        which.stream.is_none_or(|wanted| (wanted == LogStream::Stdout) == (stream == Stream::Stdout))
+    let is_wanted = |stream: TranscriptStream| {
+        which
+            .stream
+            .is_none_or(|wanted| (wanted == LogStream::Stdout) == (stream == TranscriptStream::Stdout))
     };
     let mut bytes: Vec<u8> = Vec::new();
     for chunk in running.transcript.all().iter().filter(|chunk| is_wanted(chunk.stream)) {
@@ -166,7 +176,7 @@ pub(super) async fn logs(
 /// Request to send a signal.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WhichSignal {
+pub(super) struct SignalRequest {
     /// Name or number, such as `TERM`, `SIGINT` or `9`.
     #[schema(value_type = String, example = "TERM")]
     signal: serde_json::Value,
@@ -200,7 +210,7 @@ fn signal_number(signal: &serde_json::Value) -> Option<i32> {
 
 /// Send a signal to a background process.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/signal", tag = "commands",
-    params(("id" = String, Path), ("process" = String, Path)), request_body = WhichSignal,
+    params(("id" = String, Path), ("process" = String, Path)), request_body = SignalRequest,
     responses((status = 204, description = "Sent."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
@@ -208,15 +218,15 @@ fn signal_number(signal: &serde_json::Value) -> Option<i32> {
         (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
         (status = 422, description = "Invalid signal.", body = ErrorBody)))]
 pub(super) async fn signal(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, process)): Named<(String, String)>,
-    Body(which): Body<WhichSignal>,
+    PathParams((id, process)): PathParams<(String, String)>,
+    JsonBody(which): JsonBody<SignalRequest>,
 ) -> Result<StatusCode, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
     let number = signal_number(&which.signal)
         .ok_or_else(|| ApiError::invalid("signal: expected a name such as TERM, or 1 to 64"))?;
-    if running.tell(Order::Signal(number)).await {
+    if running.control(ProcessControl::Signal(number)).await {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(has_ended(&process))
@@ -225,25 +235,25 @@ pub(super) async fn signal(
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct WhetherLast {
+pub(super) struct StdinQuery {
     /// Close stdin after writing.
     close: Option<bool>,
 }
 
 /// Write to the stdin of a background process.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/stdin", tag = "commands",
-    params(("id" = String, Path), ("process" = String, Path), WhetherLast),
+    params(("id" = String, Path), ("process" = String, Path), StdinQuery),
     request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
     responses((status = 204, description = "Written."),
         (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
         (status = 409, description = "The process has ended or no longer reads its stdin.", body = ErrorBody),
         (status = 422, description = "Invalid query.", body = ErrorBody)))]
 pub(super) async fn stdin(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named((id, process)): Named<(String, String)>,
-    Asked(last): Asked<WhetherLast>,
-    Raw(bytes): Raw,
+    PathParams((id, process)): PathParams<(String, String)>,
+    QueryParams(last): QueryParams<StdinQuery>,
+    RawBody(bytes): RawBody,
 ) -> Result<StatusCode, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
     if !bytes.is_empty() && !running.write(&bytes).await {

@@ -6,11 +6,11 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Shared;
-use super::caller::{Body, Named};
+use super::SharedSandboxes;
+use super::extractors::{JsonBody, PathParams};
 use crate::clock;
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, CreateSandbox, Kept, SandboxView, Size};
+use crate::sandboxes::{ByteSize, Caller, CreateSandboxRequest, SandboxView, StoredSnapshot};
 
 /// A snapshot.
 #[derive(Debug, Serialize, ToSchema)]
@@ -31,16 +31,16 @@ pub(super) struct SnapshotView {
 
 /// List of snapshots.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Snapshots {
+pub(super) struct SnapshotList {
     snapshots: Vec<SnapshotView>,
 }
 
-impl From<&Kept> for SnapshotView {
-    fn from(kept: &Kept) -> Self {
+impl From<&StoredSnapshot> for SnapshotView {
+    fn from(kept: &StoredSnapshot) -> Self {
         Self {
             snapshot_id: kept.id.clone(),
             name: kept.name.clone(),
-            created_at: clock::text(kept.created_ms),
+            created_at: clock::format_time(kept.created_ms),
             sandbox_id: kept.sandbox.clone(),
             written: kept.files.changes.written.len(),
             deleted: kept.files.changes.deleted.len(),
@@ -51,7 +51,7 @@ impl From<&Kept> for SnapshotView {
 /// Request to take a snapshot.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct TakeSnapshot {
+pub(super) struct TakeSnapshotRequest {
     /// Name chosen by the owner.
     #[schema(max_length = 256)]
     name: String,
@@ -59,18 +59,18 @@ pub(super) struct TakeSnapshot {
 
 /// List the snapshots of a sandbox.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/snapshots", tag = "snapshots", params(("id" = String, Path)),
-    responses((status = 200, body = Snapshots), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
+    responses((status = 200, body = SnapshotList), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn list(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Result<Json<Snapshots>, ApiError> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<SnapshotList>, ApiError> {
     let of_sandbox = sandboxes.find(&caller, &id)?.snapshots();
-    Ok(Json(Snapshots { snapshots: of_sandbox.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
+    Ok(Json(SnapshotList { snapshots: of_sandbox.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
 }
 
 /// Take a snapshot of the files of a sandbox.
-#[utoipa::path(post, path = "/api/sandboxes/{id}/snapshots", tag = "snapshots", params(("id" = String, Path)), request_body = TakeSnapshot,
+#[utoipa::path(post, path = "/api/sandboxes/{id}/snapshots", tag = "snapshots", params(("id" = String, Path)), request_body = TakeSnapshotRequest,
     responses((status = 201, body = SnapshotView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 404, description = "Sandbox not found.", body = ErrorBody),
@@ -79,10 +79,10 @@ pub(super) async fn list(
         (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
         (status = 422, description = "Invalid name.", body = ErrorBody)))]
 pub(super) async fn take(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Body(wanted): Body<TakeSnapshot>,
+    PathParams(id): PathParams<String>,
+    JsonBody(wanted): JsonBody<TakeSnapshotRequest>,
 ) -> Result<(StatusCode, Json<SnapshotView>), ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     entry.check_not_paused()?;
@@ -94,22 +94,22 @@ pub(super) async fn take(
 }
 
 /// List all snapshots.
-#[utoipa::path(get, path = "/api/snapshots", tag = "snapshots", responses((status = 200, body = Snapshots)))]
+#[utoipa::path(get, path = "/api/snapshots", tag = "snapshots", responses((status = 200, body = SnapshotList)))]
 pub(super) async fn all(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-) -> Result<Json<Snapshots>, ApiError> {
+) -> Result<Json<SnapshotList>, ApiError> {
     let all = sandboxes.snapshots(&caller);
-    Ok(Json(Snapshots { snapshots: all.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
+    Ok(Json(SnapshotList { snapshots: all.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
 }
 
 /// Delete a snapshot.
 #[utoipa::path(delete, path = "/api/snapshots/{snapshot}", tag = "snapshots", params(("snapshot" = String, Path)),
     responses((status = 204, description = "Deleted."), (status = 404, description = "Snapshot not found.", body = ErrorBody)))]
 pub(super) async fn forget(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<StatusCode, ApiError> {
     sandboxes.forget_snapshot(&caller, &id)?;
     Ok(StatusCode::NO_CONTENT)
@@ -125,21 +125,21 @@ pub(super) async fn forget(
         (status = 422, description = "The sandbox cannot be copied.", body = ErrorBody),
         (status = 503, description = "Sandbox limit reached.", body = ErrorBody)))]
 pub(super) async fn fork(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
 ) -> Result<(StatusCode, Json<SandboxView>), ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     entry.check_not_paused()?;
     let kept = sandboxes.take_snapshot(&entry, String::new()).await?;
     let now = entry.now();
-    let wanted = CreateSandbox {
+    let wanted = CreateSandboxRequest {
         project_name: now.project_name,
         labels: now.labels,
         ports: now.ports,
-        memory_limit: now.limits.memory.map(Size),
+        memory_limit: now.limits.memory.map(ByteSize),
         snapshot: Some(kept.id.clone()),
-        ..CreateSandbox::default()
+        ..CreateSandboxRequest::default()
     };
     let created = sandboxes.create(&caller, wanted).await;
     // The snapshot was only temporary; the new sandbox has its files.

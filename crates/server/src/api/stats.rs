@@ -6,25 +6,25 @@ use menace_model::sandbox::FileChanges;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Shared;
-use super::caller::Named;
+use super::SharedSandboxes;
+use super::extractors::PathParams;
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, Sample};
+use crate::sandboxes::{Caller, SandboxUsageSample};
 
 /// Current and past resource usage of a sandbox.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Taken {
+pub(super) struct SandboxUsageReport {
     /// Current usage. Values that this host cannot measure are null.
-    now: Sample,
+    now: SandboxUsageSample,
     /// Past usage, sampled every ten seconds for an hour.
-    history: Vec<Sample>,
+    history: Vec<SandboxUsageSample>,
     /// Network usage.
-    network: NetworkTaken,
+    network: NetworkUsage,
 }
 
 /// Network usage of a sandbox.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NetworkTaken {
+pub(super) struct NetworkUsage {
     /// Number of connections and DNS queries.
     flows: u64,
     /// Number of flows whose details were dropped because there were too many.
@@ -37,30 +37,30 @@ pub(super) struct NetworkTaken {
 
 /// Get current and past resource usage of a sandbox: CPU, memory, disk, processes, network.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/stats", tag = "sandboxes", params(("id" = String, Path)),
-    responses((status = 200, body = Taken),
+    responses((status = 200, body = SandboxUsageReport),
         (status = 404, description = "Sandbox not found.", body = ErrorBody),
         (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
 pub(super) async fn stats(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Result<Json<Taken>, ApiError> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<SandboxUsageReport>, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     let history = entry.samples();
     let now = entry.sample().await?;
     let report = entry.sandbox.network().await?;
-    let network = NetworkTaken {
+    let network = NetworkUsage {
         flows: report.flows.len() as u64 + report.flows_left_out,
         flows_left_out: report.flows_left_out,
         sent_bytes: report.flows.iter().map(|flow| flow.out.bytes).sum(),
         received_bytes: report.flows.iter().map(|flow| flow.into.bytes).sum(),
     };
-    Ok(Json(Taken { now, history, network }))
+    Ok(Json(SandboxUsageReport { now, history, network }))
 }
 
 /// Files written and deleted.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Changes {
+pub(super) struct ChangedFiles {
     /// Created or changed files.
     written: Vec<String>,
     /// Deleted files.
@@ -69,17 +69,17 @@ pub(super) struct Changes {
 
 /// List the files written and deleted since the sandbox was created.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/changes", tag = "files", params(("id" = String, Path)),
-    responses((status = 200, body = Changes),
+    responses((status = 200, body = ChangedFiles),
         (status = 404, description = "Sandbox not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
         (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
 pub(super) async fn changes(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Result<Json<Changes>, ApiError> {
+    PathParams(id): PathParams<String>,
+) -> Result<Json<ChangedFiles>, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
     entry.check_not_paused()?;
     let FileChanges { written, deleted } = entry.sandbox.changes().await?;
-    Ok(Json(Changes { written, deleted }))
+    Ok(Json(ChangedFiles { written, deleted }))
 }

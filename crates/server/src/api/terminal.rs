@@ -12,17 +12,20 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::Shared;
-use super::caller::{Asked, Named};
+use super::SharedSandboxes;
+use super::extractors::{PathParams, QueryParams};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, Entry, Keeping, Order, Running, State as Progress};
+use crate::sandboxes::{
+    BackgroundProcess, BackgroundProcessState as Progress, Caller, ProcessControl, SandboxEntry,
+    TranscriptRetention,
+};
 
 /// WebSocket subprotocol, for callers that request one.
 pub(crate) const PROTOCOL: &str = "menace.terminal";
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct WhichTerminal {
+pub(super) struct TerminalQuery {
     /// Command, with words separated by spaces; default: a shell.
     command: Option<String>,
     /// Working directory.
@@ -39,7 +42,7 @@ pub(super) struct WhichTerminal {
 ///
 /// Binary messages carry input and output. Text messages are `{"columns": 100, "rows": 30}` from the client, and
 /// `{"exit_code": 0}` or `{"error": "…"}` from the server as the last message.
-#[utoipa::path(get, path = "/api/sandboxes/{id}/terminal", tag = "commands", params(("id" = String, Path), WhichTerminal),
+#[utoipa::path(get, path = "/api/sandboxes/{id}/terminal", tag = "commands", params(("id" = String, Path), TerminalQuery),
     responses((status = 101, description = "Switching to the WebSocket protocol."),
         (status = 400, description = "Not a WebSocket request.", body = ErrorBody),
         (status = 404, description = "Sandbox not found.", body = ErrorBody),
@@ -48,10 +51,10 @@ pub(super) struct WhichTerminal {
         (status = 422, description = "Invalid command.", body = ErrorBody),
         (status = 426, description = "Not a WebSocket request.", body = ErrorBody)))]
 pub(super) async fn terminal(
-    State(sandboxes): State<Shared>,
+    State(sandboxes): State<SharedSandboxes>,
     caller: Caller,
-    Named(id): Named<String>,
-    Asked(which): Asked<WhichTerminal>,
+    PathParams(id): PathParams<String>,
+    QueryParams(which): QueryParams<TerminalQuery>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
@@ -74,11 +77,11 @@ pub(super) async fn terminal(
         }),
         ..ExecRequest::default()
     };
-    let running = entry.start(request, Keeping::All).await?;
+    let running = entry.start(request, TranscriptRetention::All).await?;
     Ok(upgrade.protocols([PROTOCOL]).on_upgrade(move |socket| connected(entry, running, socket)))
 }
 
-async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) {
+async fn connected(entry: Arc<SandboxEntry>, running: Arc<BackgroundProcess>, socket: WebSocket) {
     let _used = entry.used();
     let (mut sink, mut stream) = socket.split();
     let input = async {
@@ -87,7 +90,7 @@ async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) 
                 Message::Binary(bytes) if !running.write(&bytes).await => break,
                 Message::Text(text) => {
                     if let Ok(size) = serde_json::from_str::<TerminalSize>(&text) {
-                        running.tell(Order::Resize(size)).await;
+                        running.control(ProcessControl::Resize(size)).await;
                     }
                 }
                 Message::Close(_) => break,
@@ -122,6 +125,6 @@ async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) 
         () = output => {}
     }
     // A terminal without a client is closed.
-    running.tell(Order::Kill).await;
+    running.control(ProcessControl::Kill).await;
     entry.forget(&running.id);
 }

@@ -10,9 +10,9 @@ use menace_store::{CallFilter, CallRecord};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::events::named;
-use super::place::Place;
-use super::source::Source;
+use super::events::parse_run_id;
+use super::source_code::RunSourceCode;
+use super::state::DashboardState;
 use crate::error::ApiError;
 
 /// Default and maximum number of calls on a page.
@@ -20,7 +20,7 @@ const DEFAULT_LIMIT: u64 = 50;
 const MAX_LIMIT: u64 = 500;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct WhichCalls {
+pub(super) struct CallListQuery {
     section: Option<String>,
     scenario: Option<String>,
     kind: Option<String>,
@@ -30,9 +30,9 @@ pub(super) struct WhichCalls {
 
 /// One page of calls, in the order of the plan.
 pub(super) async fn list(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
-    Query(which): Query<WhichCalls>,
+    Query(which): Query<CallListQuery>,
 ) -> Result<Json<Value>, ApiError> {
     let kind = |name: String| {
         OutcomeKind::of_name(&name).ok_or_else(|| ApiError::invalid(format!("unknown outcome kind {name:?}")))
@@ -45,7 +45,7 @@ pub(super) async fn list(
         after: which.after,
         limit,
     };
-    let calls = place.store().await?.calls(&named(&id)?, &filter).await?;
+    let calls = place.store().await?.calls(&parse_run_id(&id)?, &filter).await?;
     let next = (calls.len() as u64 == limit).then(|| calls.last().map(|call| call.id.number())).flatten();
     let shown: Vec<Value> = calls.iter().map(summary).collect();
     Ok(Json(json!({"version": 1, "calls": shown, "next": next})))
@@ -68,7 +68,7 @@ fn summary(call: &CallRecord) -> Value {
 
 /// One call with its measurements and the source lines of its traceback.
 pub(super) async fn show(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let id: CallId =
@@ -76,7 +76,7 @@ pub(super) async fn show(
     let store = place.store().await?;
     let call = store.call(&id).await?;
     let run = store.run_without_report(id.run()).await?;
-    let source = Source::of(store, &run).await?;
+    let source = RunSourceCode::of(store, &run).await?;
     let mut shown = summary(&call);
     let frames = call.detail["facts"]["frames"].as_array().cloned().unwrap_or_default();
     let mut traced = Vec::new();

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::place::Place;
+use super::state::DashboardState;
 use crate::error::ApiError;
 
 /// Default and maximum number of events in a response.
@@ -23,17 +23,17 @@ const DEFAULT_LIMIT: u64 = 500;
 const MAX_LIMIT: u64 = 5_000;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Which {
+pub(super) struct EventListQuery {
     run: Option<String>,
     limit: Option<u64>,
 }
 
 /// The last events, oldest first.
 pub(super) async fn list(
-    State(place): State<Arc<Place>>,
-    Query(which): Query<Which>,
+    State(place): State<Arc<DashboardState>>,
+    Query(which): Query<EventListQuery>,
 ) -> Result<Json<Value>, ApiError> {
-    let run = which.run.as_deref().map(named).transpose()?;
+    let run = which.run.as_deref().map(parse_run_id).transpose()?;
     let limit = which.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let events = place.store().await?.last_events(run.as_ref(), limit).await?;
     Ok(Json(json!({"version": 1, "events": events})))
@@ -41,7 +41,7 @@ pub(super) async fn list(
 
 /// Streams new events, starting after `Last-Event-ID` if given.
 pub(super) async fn stream(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let store = place.store().await?;
@@ -77,6 +77,6 @@ fn sse_event(event: &EventRecord) -> Event {
 }
 
 /// Parses the id of a run.
-pub(super) fn named(text: &str) -> Result<RunId, ApiError> {
+pub(super) fn parse_run_id(text: &str) -> Result<RunId, ApiError> {
     text.parse().map_err(|error: menace_model::ids::IdError| ApiError::invalid(error.to_string()))
 }

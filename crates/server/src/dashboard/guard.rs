@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::error::ApiError;
-use crate::front::is_of_this_machine;
+use crate::gateway::is_local_request;
 
 /// Header that only our own page sends: for other origins it requires a CORS preflight, which is not answered.
 pub(crate) const OURS: &str = "x-menace-dashboard";
@@ -42,10 +42,10 @@ pub(super) async fn protect(request: Request, next: Next) -> Response {
 
 /// Middleware that accepts only loopback host names and same-origin pages; a DNS name that resolves to this machine is
 /// rejected.
-pub(super) async fn only_this_machine(request: Request, next: Next) -> Response {
+pub(super) async fn require_local(request: Request, next: Next) -> Response {
     let is_ours = {
         let text = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-        is_of_this_machine(text(HOST).unwrap_or_default(), text(ORIGIN))
+        is_local_request(text(HOST).unwrap_or_default(), text(ORIGIN))
     };
     if !is_ours {
         return forbidden("only local requests to localhost or 127.0.0.1 are allowed").into_response();

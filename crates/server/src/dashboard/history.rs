@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use menace_store::MetricRecord;
-use menace_tracker::forecast::{Forecast, Question, forecast};
-use menace_tracker::history::{History, Tracked, summarise_synergy};
+use menace_tracker::forecast::{Forecast, ForecastRequest, forecast};
+use menace_tracker::history::{HistorySeries, RoiHistory, summarise_synergy};
 use menace_tracker::weights::SynergyWeights;
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::state::DashboardState;
 use crate::error::ApiError;
 
 /// Number of cycles to forecast.
@@ -20,10 +20,10 @@ const FORECAST_CYCLES: usize = 5;
 const WINDOW: usize = 4;
 
 /// The ROI of the repository and its modules over cycles.
-pub(super) async fn roi(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn roi(State(place): State<Arc<DashboardState>>) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     let raroi = match place.metrics().await? {
-        Some(metrics) => by_cycle(metrics.metric_everywhere("raroi").await?),
+        Some(metrics) => by_cycle(metrics.metric_of_all_modules("raroi").await?),
         None => {
             json!({"unavailable": "metrics.db does not exist, and the history has no RAROI of the repository"})
         }
@@ -39,7 +39,7 @@ pub(super) async fn roi(State(place): State<Arc<Place>>) -> Result<Json<Value>, 
         "levels": history.roi_levels,
         "deltas": history.roi_history,
         "predicted": history.predicted_roi,
-        "forecast": ahead(&history, "roi"),
+        "forecast": forecast_next(&history, "roi"),
         "raroi": raroi,
         "modules": modules,
         "scenarios": scenarios,
@@ -47,7 +47,7 @@ pub(super) async fn roi(State(place): State<Arc<Place>>) -> Result<Json<Value>, 
     })))
 }
 
-fn module(name: &str, tracked: &Tracked, history: &History) -> Value {
+fn module(name: &str, tracked: &HistorySeries, history: &RoiHistory) -> Value {
     let mut shown = ends(tracked);
     shown["module"] = json!(name);
     shown["raroi"] = json!(tracked.raroi.last());
@@ -56,7 +56,7 @@ fn module(name: &str, tracked: &Tracked, history: &History) -> Value {
 }
 
 /// Last value, last change and all values.
-fn ends(tracked: &Tracked) -> Value {
+fn ends(tracked: &HistorySeries) -> Value {
     json!({"roi": tracked.levels.last(), "delta": tracked.deltas.last(), "levels": tracked.levels})
 }
 
@@ -77,10 +77,10 @@ fn by_cycle(records: Vec<MetricRecord>) -> Value {
 }
 
 /// Forecast of the next cycles, or the reason why there is none.
-pub(super) fn ahead(history: &History, metric: &str) -> Value {
+pub(super) fn forecast_next(history: &RoiHistory, metric: &str) -> Value {
     let series = history.series(metric);
     let known = history.models.get(metric).map(|known| known.model);
-    match forecast(&Question { horizon: FORECAST_CYCLES, known, ..Question::next(&series) }) {
+    match forecast(&ForecastRequest { horizon: FORECAST_CYCLES, known, ..ForecastRequest::next(&series) }) {
         Ok(forecast) => shown(&forecast),
         Err(error) => json!({"unavailable": error.to_string()}),
     }
@@ -98,7 +98,7 @@ fn shown(forecast: &Forecast) -> Value {
 }
 
 /// Synergy of workflows and the weight of each kind.
-pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn synergy(State(place): State<Arc<DashboardState>>) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     Ok(Json(json!({
         "version": 1,
@@ -111,7 +111,7 @@ pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Valu
 }
 
 /// Weights from the file, or the defaults without one.
-pub(super) fn weights(place: &Place) -> Value {
+pub(super) fn weights(place: &DashboardState) -> Value {
     let shown = |weights: &SynergyWeights, is_default: bool| json!({"weights": weights.all().collect::<BTreeMap<_, _>>(), "is_default": is_default});
     let file = place.sources.data.join("synergy_weights.json");
     let read = match std::fs::read_to_string(&file) {

@@ -11,38 +11,38 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::place::{Place, unavailable};
+use super::state::{DashboardState, unavailable};
 use crate::error::ApiError;
 
 /// Maximum number of bytes read at a time, by default from the end.
 const MAX_BYTES: u64 = 256 << 10;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct From {
+pub(super) struct LogQuery {
     after: Option<u64>,
 }
 
 /// Names of the available logs.
-pub(super) async fn list(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    Ok(Json(json!({"version": 1, "logs": known(&place)?.into_keys().collect::<Vec<_>>()})))
+pub(super) async fn list(State(place): State<Arc<DashboardState>>) -> Result<Json<Value>, ApiError> {
+    Ok(Json(json!({"version": 1, "logs": log_paths(&place)?.into_keys().collect::<Vec<_>>()})))
 }
 
 /// End of a log, or its new lines after an offset: complete lines, and the offset of the next one.
 pub(super) async fn show(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(name): Path<String>,
-    Query(from): Query<From>,
+    Query(from): Query<LogQuery>,
 ) -> Result<Json<Value>, ApiError> {
-    let mut logs = known(&place)?;
+    let mut logs = log_paths(&place)?;
     let path =
         logs.remove(&name).ok_or_else(|| unavailable("log_not_found", format!("no log named {name:?}")))?;
     let read = |error: std::io::Error| ApiError::internal(format!("{}: {error}", path.display()));
-    let Part { lines, next, is_cut } = lines(&path, from.after).map_err(read)?;
+    let LogExcerpt { lines, next, is_cut } = lines(&path, from.after).map_err(read)?;
     Ok(Json(json!({"version": 1, "lines": lines, "next": next, "is_cut": is_cut})))
 }
 
 /// Paths of logs by name. User input never becomes part of a path.
-fn known(place: &Place) -> Result<BTreeMap<String, PathBuf>, ApiError> {
+fn log_paths(place: &DashboardState) -> Result<BTreeMap<String, PathBuf>, ApiError> {
     let mut found = BTreeMap::new();
     let audit = &place.sources.audit;
     if audit.is_file() {
@@ -63,14 +63,14 @@ fn known(place: &Place) -> Result<BTreeMap<String, PathBuf>, ApiError> {
     Ok(found)
 }
 
-struct Part {
+struct LogExcerpt {
     lines: Vec<String>,
     next: u64,
     /// True if content before the first line was skipped.
     is_cut: bool,
 }
 
-fn lines(path: &FilePath, after: Option<u64>) -> std::io::Result<Part> {
+fn lines(path: &FilePath, after: Option<u64>) -> std::io::Result<LogExcerpt> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     // A file that became shorter was rotated.
@@ -88,7 +88,7 @@ fn lines(path: &FilePath, after: Option<u64>) -> std::io::Result<Part> {
     };
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(first, |at| at + 1).max(first);
     let text = String::from_utf8_lossy(&bytes[first..end]);
-    Ok(Part { lines: text.lines().map(str::to_owned).collect(), next: start + end as u64, is_cut })
+    Ok(LogExcerpt { lines: text.lines().map(str::to_owned).collect(), next: start + end as u64, is_cut })
 }
 
 #[cfg(test)]

@@ -9,18 +9,18 @@ use menace_model::calls::OutcomeKind;
 use menace_store::CellCount;
 use serde_json::{Value, json};
 
-use super::events::named;
-use super::place::Place;
+use super::events::parse_run_id;
+use super::state::DashboardState;
 use crate::error::ApiError;
 
 /// Names with numbers, in the order of insertion.
 #[derive(Default)]
-struct Numbered {
+struct NumberedNames {
     numbers: BTreeMap<String, usize>,
     names: Vec<String>,
 }
 
-impl Numbered {
+impl NumberedNames {
     fn of(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -34,14 +34,14 @@ impl Numbered {
 /// Cells in a compact format: ten thousand rows take one megabyte instead of ten. A cell consists of the numbers of its
 /// section and column, the calls that count, the successful ones, and the number of the reason if none counts.
 #[derive(Default)]
-struct Matrix {
-    sections: Numbered,
-    columns: Numbered,
-    reasons: Numbered,
+struct CellMatrix {
+    sections: NumberedNames,
+    columns: NumberedNames,
+    reasons: NumberedNames,
     cells: Vec<Value>,
 }
 
-impl Matrix {
+impl CellMatrix {
     fn add(&mut self, section: &str, column: &str, (n, well): (u64, u64), reason: Option<&str>) {
         let position = (self.sections.of(section), self.columns.of(column));
         let reason = reason.map(|reason| self.reasons.of(reason));
@@ -62,19 +62,19 @@ impl Matrix {
 
 /// All cells of a run. An unfinished run has those of the calls made so far.
 pub(super) async fn matrix(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let run = place.run(&named(&id)?).await?;
+    let run = place.run(&parse_run_id(&id)?).await?;
     let shown = match &run.report {
-        Some(report) if report["cells"].is_array() => of_report(report),
-        _ => so_far(place.store().await?.cells(&run.id).await?),
+        Some(report) if report["cells"].is_array() => matrix_of_report(report),
+        _ => matrix_of_calls(place.store().await?.cells(&run.id).await?),
     };
     Ok(Json(shown))
 }
 
-fn of_report(report: &Value) -> Value {
-    let mut matrix = Matrix::default();
+fn matrix_of_report(report: &Value) -> Value {
+    let mut matrix = CellMatrix::default();
     for cell in report["cells"].as_array().into_iter().flatten() {
         let text = |name: &str| cell[name].as_str();
         let column = match text("severity") {
@@ -88,7 +88,7 @@ fn of_report(report: &Value) -> Value {
     matrix.json(true)
 }
 
-fn so_far(counts: Vec<CellCount>) -> Value {
+fn matrix_of_calls(counts: Vec<CellCount>) -> Value {
     let mut cells: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
     for CellCount { section, scenario, kind, count } in counts {
         let (n, well) = cells.entry((section, scenario)).or_default();
@@ -96,7 +96,7 @@ fn so_far(counts: Vec<CellCount>) -> Value {
         *n += if kind.is_some_and(OutcomeKind::counts) { count } else { 0 };
         *well += if kind.is_some_and(OutcomeKind::is_success) { count } else { 0 };
     }
-    let mut matrix = Matrix::default();
+    let mut matrix = CellMatrix::default();
     for ((section, scenario), (n, well)) in cells {
         let reason = (n == 0).then_some("no call counts so far");
         matrix.add(&section, &scenario, (n, well), reason);
@@ -114,7 +114,7 @@ mod tests {
             {"section": "a:f", "scenario": "normal", "severity": null, "n": 4, "ok": 2, "rejected": 1, "crash": 1, "void_reason": null},
             {"section": "a:f", "scenario": "flaky_upstream", "severity": "low", "n": 0, "void_reason": "no request was made"},
         ]});
-        let matrix = of_report(&report);
+        let matrix = matrix_of_report(&report);
         assert_eq!(matrix["columns"], json!(["normal", "flaky_upstream · low"]));
         assert_eq!(matrix["cells"], json!([[0, 0, 4, 3, null], [0, 1, 0, 0, 0]]));
         assert_eq!(matrix["reasons"], json!(["no request was made"]));
@@ -128,8 +128,12 @@ mod tests {
             kind: kind.into(),
             count,
         };
-        let matrix =
-            so_far(vec![count("ok", 3), count("crash", 1), count("void", 7), count("harness_error", 2)]);
+        let matrix = matrix_of_calls(vec![
+            count("ok", 3),
+            count("crash", 1),
+            count("void", 7),
+            count("harness_error", 2),
+        ]);
         assert_eq!((&matrix["is_final"], &matrix["cells"]), (&json!(false), &json!([[0, 0, 4, 3, null]])));
     }
 }

@@ -9,17 +9,17 @@ use menace_store::{PatchRecord, PatchState};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::events::named;
-use super::place::{Place, unavailable};
+use super::events::parse_run_id;
+use super::state::{DashboardState, unavailable};
 use crate::clock;
 use crate::error::ApiError;
 
 /// All patches of a run, in order, and the proposal under verification.
 pub(super) async fn list(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let (store, run) = (place.store().await?, named(&id)?);
+    let (store, run) = (place.store().await?, parse_run_id(&id)?);
     let patches = store.patches(&run).await?;
     let last = store.last_events(Some(&run), 1).await?.pop();
     // The queue holds the proposal without a verdict: a run verifies one proposal at a time.
@@ -68,10 +68,10 @@ fn reason(patch: &PatchRecord) -> Value {
 
 /// One patch with its diff, conditions and cost.
 pub(super) async fn show(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path((run, number)): Path<(String, u64)>,
 ) -> Result<Json<Value>, ApiError> {
-    let patch = found(&place, &run, number).await?;
+    let patch = find_patch(&place, &run, number).await?;
     let mut shown = summary(&patch);
     shown["cause"] = patch.detail["cause"].clone();
     shown["diff"] = patch.detail["diff"].clone();
@@ -84,8 +84,8 @@ pub(super) async fn show(
     Ok(Json(shown))
 }
 
-async fn found(place: &Place, run: &str, number: u64) -> Result<PatchRecord, ApiError> {
-    let patches = place.store().await?.patches(&named(run)?).await?;
+async fn find_patch(place: &DashboardState, run: &str, number: u64) -> Result<PatchRecord, ApiError> {
+    let patches = place.store().await?.patches(&parse_run_id(run)?).await?;
     let patch = patches.into_iter().find(|patch| patch.number == number);
     patch.ok_or_else(|| unavailable("patch_not_found", format!("no patch {number} in run {run}")))
 }
@@ -93,7 +93,7 @@ async fn found(place: &Place, run: &str, number: u64) -> Result<PatchRecord, Api
 /// Decision of a user about a patch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Decision {
+pub(super) struct PatchDecisionRequest {
     /// `kept` or `reverted`.
     state: PatchState,
     reason: String,
@@ -102,15 +102,15 @@ pub(super) struct Decision {
 /// Reverts a kept patch, or restores a reverted one. A rejected patch stays rejected: it was never committed, and a decision
 /// does not change the conditions that it failed.
 pub(super) async fn decide(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path((run, number)): Path<(String, u64)>,
-    Json(decision): Json<Decision>,
+    Json(decision): Json<PatchDecisionRequest>,
 ) -> Result<Json<Value>, ApiError> {
     let reason = decision.reason.trim();
     if reason.is_empty() {
         return Err(ApiError::invalid("reason must not be empty"));
     }
-    let mut patch = found(&place, &run, number).await?;
+    let mut patch = find_patch(&place, &run, number).await?;
     match (patch.state, decision.state) {
         (PatchState::Kept, PatchState::Reverted) => patch.verdict["reverted"] = json!(reason),
         (PatchState::Reverted, PatchState::Kept) => patch.verdict["reverted"] = Value::Null,

@@ -14,25 +14,25 @@ const BOTTOM: f64 = 32.0;
 /// Width of a character in pixels.
 const CHARACTER: usize = 8;
 
-type Colour = [u8; 3];
-const PAPER: Colour = [255, 255, 255];
-const INK: Colour = [32, 32, 32];
-const GRID: Colour = [221, 221, 221];
+type RgbColour = [u8; 3];
+const PAPER: RgbColour = [255, 255, 255];
+const INK: RgbColour = [32, 32, 32];
+const GRID: RgbColour = [221, 221, 221];
 
 /// One line, with gaps where values are missing.
-pub(super) struct Line {
+pub(super) struct PlotLine {
     pub(super) name: String,
     pub(super) values: Vec<Option<f64>>,
-    pub(super) colour: Colour,
+    pub(super) colour: RgbColour,
 }
 
 /// Lines over the same cycles.
-pub(super) struct Plot {
+pub(super) struct LinePlot {
     pub(super) title: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<PlotLine>,
 }
 
-impl Plot {
+impl LinePlot {
     /// Minimum and maximum, widened if they are equal.
     fn range(&self) -> (f64, f64) {
         let values = self.lines.iter().flat_map(|line| line.values.iter().flatten());
@@ -54,7 +54,7 @@ impl Plot {
         (x, y)
     }
 
-    fn points(&self, line: &Line) -> Vec<(usize, (f64, f64))> {
+    fn points(&self, line: &PlotLine) -> Vec<(usize, (f64, f64))> {
         let known = line.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
         known.map(|(at, value)| (at, self.coordinates(at, value))).collect()
     }
@@ -112,7 +112,7 @@ impl Plot {
     }
 
     pub(super) fn png(&self) -> Result<Vec<u8>, png::EncodingError> {
-        let mut canvas = Canvas(PAPER.repeat(WIDTH * HEIGHT));
+        let mut canvas = PixelCanvas(PAPER.repeat(WIDTH * HEIGHT));
         canvas.write((LEFT, 12.0), &self.title, INK);
         for mark in self.marks() {
             let (_, y) = self.coordinates(0, mark);
@@ -133,7 +133,7 @@ impl Plot {
     }
 }
 
-fn web([red, green, blue]: Colour) -> String {
+fn web([red, green, blue]: RgbColour) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
@@ -142,15 +142,15 @@ fn escaped(text: &str) -> String {
 }
 
 /// RGB pixels, row by row.
-struct Canvas(Vec<u8>);
+struct PixelCanvas(Vec<u8>);
 
-impl Canvas {
+impl PixelCanvas {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "points outside the canvas are skipped first"
     )]
-    fn dot(&mut self, x: f64, y: f64, colour: Colour) {
+    fn dot(&mut self, x: f64, y: f64, colour: RgbColour) {
         let is_inside = x >= 0.0 && y >= 0.0 && x < WIDTH as f64 && y < HEIGHT as f64;
         if is_inside {
             let at = (y as usize * WIDTH + x as usize) * 3;
@@ -159,7 +159,7 @@ impl Canvas {
     }
 
     /// Draws a line that extends `wider` pixels to each side.
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, wider: i32) {
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: RgbColour, wider: i32) {
         let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).ceil().max(1.0);
         let mut step = 0.0;
         while step <= steps {
@@ -174,7 +174,7 @@ impl Canvas {
         }
     }
 
-    fn write(&mut self, (x, y): (f64, f64), text: &str, colour: Colour) {
+    fn write(&mut self, (x, y): (f64, f64), text: &str, colour: RgbColour) {
         for (number, character) in text.chars().enumerate() {
             let Some(glyph) = font8x8::BASIC_FONTS.get(character) else { continue };
             for (row, bits) in glyph.iter().enumerate() {
@@ -201,9 +201,9 @@ impl Canvas {
 mod tests {
     use super::*;
 
-    fn plot(values: Vec<Option<f64>>) -> Plot {
-        let line = Line { name: "a<b".into(), values, colour: [200, 0, 0] };
-        Plot { title: "roi & \"more\"".into(), lines: vec![line] }
+    fn plot(values: Vec<Option<f64>>) -> LinePlot {
+        let line = PlotLine { name: "a<b".into(), values, colour: [200, 0, 0] };
+        LinePlot { title: "roi & \"more\"".into(), lines: vec![line] }
     }
 
     #[test]
@@ -226,9 +226,12 @@ mod tests {
         // A single value or a constant line can be drawn, too.
         for values in [vec![Some(0.3)], vec![Some(0.3), Some(0.3)], vec![]] {
             assert!(
-                Plot { title: String::new(), lines: vec![Line { name: String::new(), values, colour: INK }] }
-                    .png()
-                    .is_ok()
+                LinePlot {
+                    title: String::new(),
+                    lines: vec![PlotLine { name: String::new(), values, colour: INK }]
+                }
+                .png()
+                .is_ok()
             );
         }
     }

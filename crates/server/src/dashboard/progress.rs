@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use menace_store::{EventRecord, PatchRecord, Run, RunState};
+use menace_store::{EventRecord, PatchRecord, RunRecord, RunState};
 use serde_json::{Value, json};
 
 use super::runs::kind;
@@ -14,18 +14,18 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 const MIN_CALLS: u64 = 20;
 
 /// Inputs of the progress of a run.
-pub(super) struct Now<'a> {
+pub(super) struct ProgressInputs<'a> {
     pub(super) at_ms: i64,
     pub(super) last_event: Option<&'a EventRecord>,
     /// Run that owns the calls: that of the last cycle, or the run itself.
-    pub(super) calls: &'a Run,
+    pub(super) calls: &'a RunRecord,
     /// File with the elapsed time of a run.
     pub(super) clock: PathBuf,
     pub(super) patches: &'a [PatchRecord],
 }
 
 /// Progress of a run.
-pub(super) fn progress(run: &Run, now: &Now<'_>) -> Value {
+pub(super) fn progress(run: &RunRecord, now: &ProgressInputs<'_>) -> Value {
     json!({
         "stage": stage(run, now.last_event),
         "alive": alive(run, &now.clock),
@@ -36,7 +36,7 @@ pub(super) fn progress(run: &Run, now: &Now<'_>) -> Value {
 }
 
 /// Stage of a run, derived from its last event.
-fn stage(run: &Run, last: Option<&EventRecord>) -> Value {
+fn stage(run: &RunRecord, last: Option<&EventRecord>) -> Value {
     let detail = |name: &str| last.map_or("", |event| event.detail[name].as_str().unwrap_or_default());
     let (name, text) = match (run.state, last.map(|event| event.kind.as_str())) {
         (RunState::Finished, _) => ("ended", detail("reason").to_owned()),
@@ -60,7 +60,7 @@ fn stage(run: &Run, last: Option<&EventRecord>) -> Value {
 }
 
 /// True if the process of the run is alive, false if not, null if unknown.
-fn alive(run: &Run, clock: &Path) -> Value {
+fn alive(run: &RunRecord, clock: &Path) -> Value {
     if run.state != RunState::Running {
         return json!(false);
     }
@@ -72,7 +72,7 @@ fn alive(run: &Run, clock: &Path) -> Value {
 }
 
 /// Budget limits and spending. Values that were not measured are null.
-fn budget(run: &Run, now: &Now<'_>) -> Value {
+fn budget(run: &RunRecord, now: &ProgressInputs<'_>) -> Value {
     let limits = &run.options["limits"];
     let recorded = std::fs::read_to_string(&now.clock).ok().and_then(|text| text.trim().parse::<f64>().ok());
     let whole = run.ended_ms.map(|ended| (ended - run.began_ms) as f64 / 1e3);
@@ -94,7 +94,7 @@ fn budget(run: &Run, now: &Now<'_>) -> Value {
 }
 
 /// Remaining time, extrapolated from the calls made so far.
-pub(super) fn time_left(calls: &Run, made: u64, at_ms: i64) -> Value {
+pub(super) fn time_left(calls: &RunRecord, made: u64, at_ms: i64) -> Value {
     let because = |reason: &str| json!({"seconds": null, "because": reason});
     match calls.state {
         RunState::Running => {}
@@ -119,8 +119,8 @@ pub(super) fn time_left(calls: &Run, made: u64, at_ms: i64) -> Value {
 mod tests {
     use super::*;
 
-    fn run(state: RunState, planned: u64) -> Run {
-        Run {
+    fn run(state: RunState, planned: u64) -> RunRecord {
+        RunRecord {
             id: "r_01kbz7q3m9x4vt".parse().unwrap(),
             repository: "/src/shop".into(),
             state,
@@ -173,7 +173,7 @@ mod tests {
         std::fs::File::options().write(true).open(&clock).unwrap().set_modified(old).unwrap();
         assert_eq!(alive(&run(RunState::Running, 1), &clock), json!(false));
         let run = run(RunState::Running, 1);
-        let now = Now { at_ms: 0, last_event: None, calls: &run, clock, patches: &[] };
+        let now = ProgressInputs { at_ms: 0, last_event: None, calls: &run, clock, patches: &[] };
         let budget = budget(&run, &now);
         assert_eq!(budget["tokens"].to_string(), "0.0", "nothing was spent");
         assert_eq!((&budget["seconds"], &budget["max_seconds"]), (&json!(41.5), &json!(60.0)));

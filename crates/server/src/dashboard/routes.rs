@@ -9,12 +9,13 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
-use super::place::{Place, Sources};
+use super::state::{DashboardSources, DashboardState};
 use super::{
-    assets, calls, cell, events, graph, guard, history, logs, matrix, patches, runs, seeds, series, shared,
+    assets, calls, cell, events, guard, history, legacy, logs, matrix, module_graph, patches, response_cache,
+    runs, series,
 };
 use crate::error::ApiError;
-use crate::exporter::{Collect, Figures, answer};
+use crate::exporter::{DirectoryMetricsSource, MetricsSource, answer};
 
 /// Path prefix of the dashboard's API.
 const DATA: &str = "/api/dashboard";
@@ -23,24 +24,24 @@ const DATA: &str = "/api/dashboard";
 #[derive(Clone)]
 pub struct Dashboard {
     router: Router,
-    figures: Arc<Figures>,
-    place: Arc<Place>,
+    figures: Arc<DirectoryMetricsSource>,
+    place: Arc<DashboardState>,
 }
 
 impl Dashboard {
     /// Creates the dashboard of these sources.
-    pub fn new(sources: Sources) -> Self {
-        let figures = Arc::new(Figures::new(sources.data.clone(), sources.database.clone()));
+    pub fn new(sources: DashboardSources) -> Self {
+        let figures = Arc::new(DirectoryMetricsSource::new(sources.data.clone(), sources.database.clone()));
         let scraped = Arc::clone(&figures);
-        let place = Arc::new(Place::new(sources));
+        let place = Arc::new(DashboardState::new(sources));
         let router = Router::new()
             .route("/metrics", get(move || async move { answer(&*scraped).await }))
-            .nest(DATA, data().layer(from_fn_with_state(Arc::clone(&place.answers), shared::share)))
-            .route("/roi", get(seeds::roi))
-            .route("/roi_data", get(seeds::roi_data))
-            .route("/weights", get(seeds::weights))
-            .route("/metrics/{name}", get(seeds::metric))
-            .route("/plots/{file}", get(seeds::predictions))
+            .nest(DATA, data().layer(from_fn_with_state(Arc::clone(&place.answers), response_cache::share)))
+            .route("/roi", get(legacy::roi))
+            .route("/roi_data", get(legacy::roi_data))
+            .route("/weights", get(legacy::weights))
+            .route("/metrics/{name}", get(legacy::metric))
+            .route("/plots/{file}", get(legacy::predictions))
             .fallback(page)
             .layer(from_fn(guard::protect))
             .with_state(Arc::clone(&place));
@@ -67,18 +68,18 @@ impl Dashboard {
     }
 
     /// Router that accepts only local requests.
-    pub(super) fn for_this_machine(self) -> Router {
-        self.router.layer(from_fn(guard::only_this_machine))
+    pub(super) fn local_router(self) -> Router {
+        self.router.layer(from_fn(guard::require_local))
     }
 }
 
-fn data() -> Router<Arc<Place>> {
+fn data() -> Router<Arc<DashboardState>> {
     Router::new()
         .route("/about", get(runs::about))
         .route("/settings", get(runs::settings))
         .route("/runs", get(runs::list))
         .route("/runs/{run}", get(runs::show))
-        .route("/runs/{run}/progress", get(runs::pace))
+        .route("/runs/{run}/progress", get(runs::progress_counts))
         .route("/runs/{run}/matrix", get(matrix::matrix))
         .route("/runs/{run}/cell", get(cell::cell))
         .route("/runs/{run}/failures", get(cell::failures))
@@ -91,7 +92,7 @@ fn data() -> Router<Arc<Place>> {
         .route("/synergy", get(history::synergy))
         .route("/metrics", get(series::names))
         .route("/metrics/{name}", get(series::show))
-        .route("/modules", get(graph::modules))
+        .route("/modules", get(module_graph::modules))
         .route("/logs", get(logs::list))
         .route("/logs/{name}", get(logs::show))
         .route("/events", get(events::list))
@@ -113,7 +114,7 @@ pub fn is_page(path: &str) -> bool {
 }
 
 /// True if the dashboard serves a path, false if the sandbox daemon does.
-pub fn is_ours(path: &str) -> bool {
+pub fn is_dashboard_path(path: &str) -> bool {
     let below = |start: &str| path.strip_prefix(start).is_some_and(|rest| rest.starts_with('/'));
     is_page(path)
         || below(DATA)

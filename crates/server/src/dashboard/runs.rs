@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use menace_model::ids::RunId;
-use menace_store::{PatchRecord, PatchState, Run, Store};
+use menace_store::{PatchRecord, PatchState, RunRecord, Store};
 use serde_json::{Map, Value, json};
 
-use super::events::named;
-use super::place::Place;
-use super::progress::{Now, progress, time_left};
+use super::events::parse_run_id;
+use super::progress::{ProgressInputs, progress, time_left};
+use super::state::DashboardState;
 use crate::clock;
 use crate::error::ApiError;
 
@@ -18,7 +18,7 @@ use crate::error::ApiError;
 const MAX_RUNS: u64 = 200;
 
 /// Version, data directory, and the parts of the dashboard that are unavailable with their reasons.
-pub(super) async fn about(State(place): State<Arc<Place>>) -> Json<Value> {
+pub(super) async fn about(State(place): State<Arc<DashboardState>>) -> Json<Value> {
     let sources = &place.sources;
     let runs = place.store().await.err().map(|error| error.message().to_owned());
     let history = place.history().await.err().map(|error| error.message().to_owned());
@@ -34,20 +34,20 @@ pub(super) async fn about(State(place): State<Arc<Place>>) -> Json<Value> {
 }
 
 /// All settings, with their sources.
-pub(super) async fn settings(State(place): State<Arc<Place>>) -> Json<Value> {
+pub(super) async fn settings(State(place): State<Arc<DashboardState>>) -> Json<Value> {
     Json(json!({"version": 1, "settings": place.sources.settings}))
 }
 
 /// Latest runs, newest first. A cycle of `menace auto` is a run of its own and names its parent.
-pub(super) async fn list(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn list(State(place): State<Arc<DashboardState>>) -> Result<Json<Value>, ApiError> {
     let runs = place.store().await?.runs(MAX_RUNS).await?;
     let shown: Vec<Value> = runs.iter().map(|run| summary(run, &runs)).collect();
     Ok(Json(json!({"version": 1, "runs": shown})))
 }
 
-fn summary(run: &Run, all: &[Run]) -> Value {
+fn summary(run: &RunRecord, all: &[RunRecord]) -> Value {
     let id = run.id.to_string();
-    let is_cycle_of = |other: &&Run| {
+    let is_cycle_of = |other: &&RunRecord| {
         let begun = other.options["begun"].as_array();
         begun.is_some_and(|begun| begun.iter().any(|cycle| cycle["run"] == id.as_str()))
     };
@@ -66,23 +66,23 @@ fn summary(run: &Run, all: &[Run]) -> Value {
 }
 
 /// Kind of a run: `auto` or `run`.
-pub(super) fn kind(run: &Run) -> &'static str {
+pub(super) fn kind(run: &RunRecord) -> &'static str {
     if run.options["kind"] == "auto" { "auto" } else { "run" }
 }
 
 /// One run: state, stage, budget and cycles.
 pub(super) async fn show(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
-    let run = store.run_without_report(&named(&id)?).await?;
+    let run = store.run_without_report(&parse_run_id(&id)?).await?;
     let patches = store.patches(&run.id).await?;
     let last = store.last_events(Some(&run.id), 1).await?.pop();
     // Results are in the report of the run that owns the calls: the last cycle, or the run itself.
     let calls_run = last_cycle(&run)?.unwrap_or_else(|| run.id.clone());
     let calls = place.run(&calls_run).await?;
-    let now = Now {
+    let now = ProgressInputs {
         at_ms: clock::now_ms(),
         last_event: last.as_ref(),
         calls: &calls,
@@ -95,7 +95,7 @@ pub(super) async fn show(
     shown["patches"] = patch_counts(&patches);
     shown["kinds"] = json!(kinds(store, &calls).await?);
     shown["found"] =
-        calls.report.as_ref().filter(|report| report["cells"].is_array()).map_or(Value::Null, found);
+        calls.report.as_ref().filter(|report| report["cells"].is_array()).map_or(Value::Null, result_summary);
     shown["stopped"] = match &last {
         Some(event) if event.kind == "run:stopped" => event.detail["reason"].clone(),
         _ => Value::Null,
@@ -104,12 +104,12 @@ pub(super) async fn show(
 }
 
 /// Number of calls made and remaining time, which change while calls are made.
-pub(super) async fn pace(
-    State(place): State<Arc<Place>>,
+pub(super) async fn progress_counts(
+    State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
-    let run = store.run_without_report(&named(&id)?).await?;
+    let run = store.run_without_report(&parse_run_id(&id)?).await?;
     let calls = match last_cycle(&run)? {
         Some(cycle) => store.run_without_report(&cycle).await?,
         None => run,
@@ -127,17 +127,17 @@ pub(super) async fn pace(
 }
 
 /// Id of the run of the last cycle, if the run has cycles.
-fn last_cycle(run: &Run) -> Result<Option<RunId>, ApiError> {
+fn last_cycle(run: &RunRecord) -> Result<Option<RunId>, ApiError> {
     let last = run.options["begun"].as_array().and_then(|begun| begun.last());
-    last.and_then(|cycle| cycle["run"].as_str()).map(named).transpose()
+    last.and_then(|cycle| cycle["run"].as_str()).map(parse_run_id).transpose()
 }
 
-async fn kinds(store: &Store, run: &Run) -> Result<Map<String, Value>, ApiError> {
+async fn kinds(store: &Store, run: &RunRecord) -> Result<Map<String, Value>, ApiError> {
     Ok(store.kinds(&run.id).await?.into_iter().map(|(kind, count)| (kind, json!(count))).collect())
 }
 
 /// Results of the calls, without the long lists.
-fn found(report: &Value) -> Value {
+fn result_summary(report: &Value) -> Value {
     let length = |name: &str| report[name].as_array().map_or(0, Vec::len);
     json!({
         "sections": report["sections"],
@@ -154,7 +154,7 @@ fn found(report: &Value) -> Value {
     })
 }
 
-fn cycles(run: &Run, patches: &[PatchRecord]) -> Vec<Value> {
+fn cycles(run: &RunRecord, patches: &[PatchRecord]) -> Vec<Value> {
     let begun = run.options["begun"].as_array().map_or(&[][..], Vec::as_slice);
     let first = |number: usize| begun.get(number).and_then(|cycle| cycle["first"].as_u64());
     let of = |(number, cycle): (usize, &Value)| {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use menace_tracker::forecast::Expected;
-use menace_tracker::history::{History, Tracked};
+use menace_tracker::forecast::ForecastValue;
+use menace_tracker::history::{HistorySeries, RoiHistory};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::history::ahead;
-use super::place::{Place, unavailable};
+use super::history::forecast_next;
+use super::state::{DashboardState, unavailable};
 use crate::error::ApiError;
 
 /// Window of the rolling forecast error.
 const ROLLING: usize = 5;
 
 /// Names of metrics, modules, scenarios and groups.
-pub(super) async fn names(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn names(State(place): State<Arc<DashboardState>>) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     let mut names: Vec<String> =
         ["roi".to_owned()].into_iter().chain(history.metrics_history.keys().cloned()).collect();
@@ -42,26 +42,26 @@ pub(super) async fn names(State(place): State<Arc<Place>>) -> Result<Json<Value>
 
 /// Query: module or group of modules, and scenario.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Part {
+pub(super) struct SeriesQuery {
     module: Option<String>,
     group: Option<String>,
     scenario: Option<String>,
 }
 
-impl Part {
+impl SeriesQuery {
     fn is_all(&self) -> bool {
         self.module.is_none() && self.group.is_none() && self.scenario.is_none()
     }
 }
 
 /// Cycle, value, and the number of modules that the value is the mean of.
-type Points = Vec<(u64, f64, usize)>;
+type SeriesPoints = Vec<(u64, f64, usize)>;
 
 /// Values of a metric over cycles, with its forecasts.
 pub(super) async fn show(
-    State(place): State<Arc<Place>>,
+    State(place): State<Arc<DashboardState>>,
     Path(name): Path<String>,
-    Query(part): Query<Part>,
+    Query(part): Query<SeriesQuery>,
 ) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     let (points, source) = measured(&place, &history, &name, &part).await?;
@@ -77,16 +77,16 @@ pub(super) async fn show(
         "source": source,
         "points": points,
         "forecasts": forecasts,
-        "next": if part.is_all() { ahead(&history, &name) } else { json!({"unavailable": unknown}) },
+        "next": if part.is_all() { forecast_next(&history, &name) } else { json!({"unavailable": unknown}) },
     })))
 }
 
 async fn measured(
-    place: &Place,
-    history: &History,
+    place: &DashboardState,
+    history: &RoiHistory,
     name: &str,
-    part: &Part,
-) -> Result<(Points, &'static str), ApiError> {
+    part: &SeriesQuery,
+) -> Result<(SeriesPoints, &'static str), ApiError> {
     let modules = match (&part.module, &part.group) {
         (Some(module), _) => vec![module.clone()],
         (None, Some(group)) => groups(place)?
@@ -107,7 +107,8 @@ async fn measured(
     }
     let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for module in &modules {
-        for (at, value) in of_history(history, name, module, part.scenario.as_deref()).into_iter().enumerate()
+        for (at, value) in
+            history_values(history, name, module, part.scenario.as_deref()).into_iter().enumerate()
         {
             values.entry(at as u64 + 1).or_default().extend(value);
         }
@@ -116,7 +117,7 @@ async fn measured(
     Ok((means(values), "roi_history.json"))
 }
 
-fn means(values: BTreeMap<u64, Vec<f64>>) -> Points {
+fn means(values: BTreeMap<u64, Vec<f64>>) -> SeriesPoints {
     values
         .into_iter()
         .map(|(cycle, values)| (cycle, values.iter().sum::<f64>() / values.len() as f64, values.len()))
@@ -124,14 +125,14 @@ fn means(values: BTreeMap<u64, Vec<f64>>) -> Points {
 }
 
 /// Values of a metric from the history file, whose series start at their own first cycle.
-pub(super) fn of_history(
-    history: &History,
+pub(super) fn history_values(
+    history: &RoiHistory,
     name: &str,
     module: &str,
     scenario: Option<&str>,
 ) -> Vec<Option<f64>> {
     let levels = |values: &[f64]| values.iter().copied().map(Some).collect();
-    let of = |tracked: &Tracked| match name {
+    let of = |tracked: &HistorySeries| match name {
         "roi" => levels(&tracked.levels),
         "raroi" => levels(&tracked.raroi),
         _ => tracked.metrics.get(name).cloned().unwrap_or_default(),
@@ -151,17 +152,17 @@ pub(super) fn of_history(
 }
 
 /// Forecasts of a metric, one entry for each measured cycle.
-pub(super) fn expected(history: &History, name: &str) -> Vec<Option<Expected>> {
+pub(super) fn forecast_values(history: &RoiHistory, name: &str) -> Vec<Option<ForecastValue>> {
     let expected =
         if name == "roi" { Some(&history.predicted_roi) } else { history.predicted_metrics.get(name) };
-    let length = of_history(history, name, "", None).len();
+    let length = history_values(history, name, "", None).len();
     let mut expected = expected.cloned().unwrap_or_default();
     expected.resize(length, None);
     expected
 }
 
 /// Past forecasts compared with the measured values.
-fn forecasts(history: &History, name: &str) -> Value {
+fn forecasts(history: &RoiHistory, name: &str) -> Value {
     let pairs = history.forecasts(name);
     if pairs.is_empty() {
         return json!({"unavailable": "no forecast has been followed by a measurement yet"});
@@ -177,8 +178,8 @@ fn forecasts(history: &History, name: &str) -> Value {
         .collect();
     let covered = intervals.iter().filter(|held| **held).count();
     json!({
-        "expected": expected(history, name),
-        "actual": of_history(history, name, "", None),
+        "expected": forecast_values(history, name),
+        "actual": history_values(history, name, "", None),
         "rolling_error": rolling,
         "rolling_over": ROLLING,
         "mae": errors.iter().sum::<f64>() / errors.len() as f64,
@@ -189,7 +190,7 @@ fn forecasts(history: &History, name: &str) -> Value {
 }
 
 /// Groups of modules by name, from the file that `menace map` writes.
-fn groups(place: &Place) -> Result<BTreeMap<String, Vec<String>>, ApiError> {
+fn groups(place: &DashboardState) -> Result<BTreeMap<String, Vec<String>>, ApiError> {
     let map = place.file("module_map.json")?.unwrap_or(Value::Null);
     let of = |group: &Value| {
         Some((group["name"].as_str()?.to_owned(), serde_json::from_value(group["modules"].clone()).ok()?))
@@ -203,11 +204,11 @@ mod tests {
 
     #[test]
     fn forecasts_are_compared_only_with_measured_values() {
-        let value = |value| Some(Expected { value, interval: Some((value - 0.1, value + 0.1)) });
-        let history = History {
+        let value = |value| Some(ForecastValue { value, interval: Some((value - 0.1, value + 0.1)) });
+        let history = RoiHistory {
             roi_levels: vec![0.5, 0.6, 0.9],
             predicted_roi: vec![None, value(0.5), value(0.6)],
-            ..History::default()
+            ..RoiHistory::default()
         };
         let made = forecasts(&history, "roi");
         assert_eq!((&made["count"], &made["intervals"], &made["covered"]), (&json!(2), &json!(2), &json!(1)));

@@ -10,19 +10,19 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 
-use super::Mcp;
-use crate::front::is_of_this_machine;
+use super::McpServer;
+use crate::gateway::is_local_request;
 
 /// Router that serves `/mcp`.
-pub fn router(mcp: Mcp) -> Router {
+pub fn router(mcp: McpServer) -> Router {
     Router::new().route("/mcp", post(message)).with_state(Arc::new(mcp))
 }
 
-async fn message(State(mcp): State<Arc<Mcp>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn message(State(mcp): State<Arc<McpServer>>, headers: HeaderMap, body: Bytes) -> Response {
     // A web page in a local browser must not be able to use these tools.
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
-    if !is_of_this_machine(host, origin) {
+    if !is_local_request(host, origin) {
         return (StatusCode::FORBIDDEN, "only local requests are allowed").into_response();
     }
     match mcp.answer(&body).await {

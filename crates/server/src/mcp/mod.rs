@@ -1,8 +1,8 @@
 //! MCP server (Model Context Protocol) with sandboxes as tools, over stdio or HTTP.
 
-mod answer;
 mod http;
+mod server;
 mod tools;
 
-pub use answer::Mcp;
 pub use http::router;
+pub use server::McpServer;

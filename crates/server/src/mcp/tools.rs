@@ -6,16 +6,16 @@ use std::process::Stdio;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::{Client, encoded};
-use crate::sandboxes::Executed;
+use crate::client::{DaemonClient, encoded};
+use crate::sandboxes::ExecuteResponse;
 
 /// Maximum number of characters returned to the model.
 const MAX_OUTPUT: usize = 100_000;
 
 /// Implementation of the tools.
 #[derive(Clone)]
-pub(super) struct Tools {
-    client: Client,
+pub(super) struct McpTools {
+    client: DaemonClient,
     program: OsString,
 }
 
@@ -104,7 +104,7 @@ pub(super) fn described() -> Vec<Value> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OfSandbox {
+struct SandboxToolArguments {
     sandbox_id: String,
     #[serde(default)]
     path: String,
@@ -116,13 +116,13 @@ struct OfSandbox {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scenarios {
+struct ScenarioToolArguments {
     repository: String,
     workflow: String,
 }
 
-impl Tools {
-    pub(super) fn new(client: Client, program: OsString) -> Self {
+impl McpTools {
+    pub(super) fn new(client: DaemonClient, program: OsString) -> Self {
         Self { client, program }
     }
 
@@ -133,12 +133,12 @@ impl Tools {
             "list_sandboxes" => self.request("GET", "/api/sandboxes?limit=1000", None).await,
             "execute" => self.execute(arguments).await,
             "read_file" | "write_file" | "list_files" | "snapshot_sandbox" | "destroy_sandbox" => {
-                match serde_json::from_value::<OfSandbox>(arguments.clone()) {
+                match serde_json::from_value::<SandboxToolArguments>(arguments.clone()) {
                     Ok(of) => self.call_on_sandbox(name, of).await,
                     Err(error) => Err(error.to_string()),
                 }
             }
-            "run_scenarios" => match serde_json::from_value::<Scenarios>(arguments.clone()) {
+            "run_scenarios" => match serde_json::from_value::<ScenarioToolArguments>(arguments.clone()) {
                 Ok(which) => self.scenarios(&which).await,
                 Err(error) => Err(error.to_string()),
             },
@@ -163,8 +163,8 @@ impl Tools {
         // Without a timeout a hanging command would block the model for ever.
         fields.entry("timeout").or_insert_with(|| "60s".into());
         let path = format!("/api/sandboxes/{}/execute", encoded(&id));
-        let done: Executed =
-            self.client.ask("POST", &path, Some(body)).await.map_err(|error| error.to_string())?;
+        let done: ExecuteResponse =
+            self.client.request_json("POST", &path, Some(body)).await.map_err(|error| error.to_string())?;
         let how = match (done.exit_code, done.end.timed_out, done.end.oom) {
             (_, true, _) => "killed: timeout exceeded".to_owned(),
             (_, _, true) => "killed: memory limit exceeded".to_owned(),
@@ -176,7 +176,7 @@ impl Tools {
         Ok(shortened(&format!("{how}\n--- stdout\n{}{stderr}", done.stdout)))
     }
 
-    async fn call_on_sandbox(&self, name: &str, of: OfSandbox) -> Result<String, String> {
+    async fn call_on_sandbox(&self, name: &str, of: SandboxToolArguments) -> Result<String, String> {
         let base = format!("/api/sandboxes/{}", encoded(&of.sandbox_id));
         let file = format!("{base}/files/{}", encoded(of.path.trim_start_matches('/')));
         match name {
@@ -192,7 +192,7 @@ impl Tools {
         }
     }
 
-    async fn scenarios(&self, which: &Scenarios) -> Result<String, String> {
+    async fn scenarios(&self, which: &ScenarioToolArguments) -> Result<String, String> {
         let done = tokio::process::Command::new(&self.program)
             .args(["run-scenarios", "--json", "--repo", &which.repository, "--", &which.workflow])
             .stdin(Stdio::null())

@@ -1,9 +1,9 @@
 //! Prometheus metrics of the sandbox daemon. Names are those of the first edition.
 
-mod classic;
-mod cleaning;
+mod cleanup;
 mod sandboxes;
+mod text_format;
 
-pub(crate) use classic::{CONTENT_TYPE, classic};
-pub(crate) use cleaning::Worker;
-pub(crate) use sandboxes::Metrics;
+pub(crate) use cleanup::CleanupWorker;
+pub(crate) use sandboxes::DaemonMetrics;
+pub(crate) use text_format::{CONTENT_TYPE, classic};

@@ -11,12 +11,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::classic::classic;
-use super::cleaning::CleaningMetrics;
+use super::cleanup::CleanupMetrics;
+use super::text_format::classic;
 use crate::sandboxes::BackendName;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct BackendLabels {
     backend: &'static str,
 }
 
@@ -24,26 +24,26 @@ struct Labels {
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
 /// All metrics of the sandbox daemon.
-pub struct Metrics {
+pub struct DaemonMetrics {
     registry: Registry,
-    creation_seconds: Family<Labels, Histogram, fn() -> Histogram>,
-    creation_failures: Family<Labels, Counter>,
-    cleanup_seconds: Family<Labels, Histogram, fn() -> Histogram>,
-    active: Family<Labels, Gauge>,
-    executed: Family<Labels, Counter>,
+    creation_seconds: Family<BackendLabels, Histogram, fn() -> Histogram>,
+    creation_failures: Family<BackendLabels, Counter>,
+    cleanup_seconds: Family<BackendLabels, Histogram, fn() -> Histogram>,
+    active: Family<BackendLabels, Gauge>,
+    executed: Family<BackendLabels, Counter>,
     cpu_seconds: Counter<f64, AtomicU64>,
     /// Metrics of containers and of the clean-up.
-    pub(crate) cleaning: CleaningMetrics,
+    pub(crate) cleaning: CleanupMetrics,
 }
 
 fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-impl Default for Metrics {
+impl Default for DaemonMetrics {
     fn default() -> Self {
         let mut registry = Registry::default();
-        let cleaning = CleaningMetrics::registered(&mut registry);
+        let cleaning = CleanupMetrics::registered(&mut registry);
         let mut metrics = Self {
             registry,
             cleaning,
@@ -84,34 +84,34 @@ impl Default for Metrics {
     }
 }
 
-impl Metrics {
+impl DaemonMetrics {
     /// Counts a created sandbox.
     pub fn made(&self, backend: BackendName, took: Duration) {
-        let labels = Labels { backend: backend.name() };
+        let labels = BackendLabels { backend: backend.name() };
         self.creation_seconds.get_or_create(&labels).observe(took.as_secs_f64());
         self.active.get_or_create(&labels).inc();
     }
 
     /// Counts an adopted sandbox.
     pub fn adopted(&self, backend: BackendName) {
-        self.active.get_or_create(&Labels { backend: backend.name() }).inc();
+        self.active.get_or_create(&BackendLabels { backend: backend.name() }).inc();
     }
 
     /// Counts a sandbox that could not be created.
     pub fn not_made(&self, backend: BackendName) {
-        self.creation_failures.get_or_create(&Labels { backend: backend.name() }).inc();
+        self.creation_failures.get_or_create(&BackendLabels { backend: backend.name() }).inc();
     }
 
     /// Counts a destroyed sandbox.
     pub fn ended(&self, backend: BackendName, took: Duration) {
-        let labels = Labels { backend: backend.name() };
+        let labels = BackendLabels { backend: backend.name() };
         self.cleanup_seconds.get_or_create(&labels).observe(took.as_secs_f64());
         self.active.get_or_create(&labels).dec();
     }
 
     /// Counts a finished command.
     pub fn executed(&self, backend: BackendName, cpu_ms: Option<f64>) {
-        self.executed.get_or_create(&Labels { backend: backend.name() }).inc();
+        self.executed.get_or_create(&BackendLabels { backend: backend.name() }).inc();
         if let Some(cpu_ms) = cpu_ms {
             self.cpu_seconds.inc_by(cpu_ms / 1e3);
         }

@@ -1,32 +1,32 @@
-//! Sizes, CPU shares, durations and users in requests: a number, or a string with a unit. The patterns of the OpenAPI
+//! Sizes, CPU shares, durations and users in requests: a number, or a string with a unit. The patterns of the `OpenAPI`
 //! document must match the parsers, so both are defined here.
 
 use std::time::Duration;
 
-use menace_model::sandbox::User;
-use menace_model::settings::{Bytes, SettingValue};
+use menace_model::sandbox::SandboxUser;
+use menace_model::settings::{ByteCount, SettingValue};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::json;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::described::built;
+use super::schemas::schema_from_json;
 
 /// Bytes, as a number or as text such as `2g`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Size(pub u64);
+pub struct ByteSize(pub u64);
 
 /// CPU cores, as a number or as text.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CpuShare(pub f64);
+pub struct CpuCores(pub f64);
 
 /// A duration above zero, as seconds or as text such as `90s` or `10m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span(pub Duration);
+pub struct PositiveDuration(pub Duration);
 
 /// `uid` or `uid:gid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserName(pub User);
+pub struct UserIds(pub SandboxUser);
 
 /// Largest plain number of bytes, and largest number with a unit: more than any machine has, and small enough that no unit
 /// overflows a `u64`.
@@ -44,13 +44,14 @@ const SHARE: &str = "a number of cores above 0, such as 0.5";
 const SPAN: &str = "a duration above 0, such as 30 (seconds), 500ms or 10m";
 const USER: &str = "a user such as 1000 or 1000:1000";
 
-impl Size {
+impl ByteSize {
     fn of_text(text: &str) -> Option<Self> {
         let (number, unit) = decimal(text)?;
         let most = if matches!(unit, "" | "b" | "B") { MAX_BYTES } else { MAX_WITH_UNIT };
         let is_in_range = number.split('.').next()?.parse::<u64>().is_ok_and(|whole| whole <= most);
-        // `Bytes::parse` accepts `1 g` as well as `1g`.
-        (is_in_range && has_few_decimals(number)).then(|| Bytes::parse(text).map(|bytes| Self(bytes.0)))?
+        // `ByteCount::parse` accepts `1 g` as well as `1g`.
+        (is_in_range && has_few_decimals(number))
+            .then(|| ByteCount::parse(text).map(|bytes| Self(bytes.0)))?
     }
 
     fn of_number(number: f64) -> Option<Self> {
@@ -64,7 +65,7 @@ impl Size {
     }
 }
 
-impl CpuShare {
+impl CpuCores {
     fn of_text(text: &str) -> Option<Self> {
         let (number, unit) = positive_decimal(text)?;
         unit.is_empty().then(|| number.parse().ok().map(Self))?
@@ -78,7 +79,7 @@ impl CpuShare {
 /// Shortest duration; shorter ones are rounded up to it.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-impl Span {
+impl PositiveDuration {
     fn of_text(text: &str) -> Option<Self> {
         let (number, unit) = positive_decimal(text)?;
         let is_unit = matches!(unit, "" | "ms" | "s" | "m" | "h" | "d");
@@ -95,14 +96,14 @@ impl Span {
     }
 }
 
-impl UserName {
+impl UserIds {
     fn of_text(text: &str) -> Option<Self> {
         let (uid, gid) = text.split_once(':').unwrap_or((text, text));
         let id = |text: &str| {
             let is_id = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
             is_id.then(|| text.parse().ok())?
         };
-        Some(Self(User { uid: id(uid)?, gid: id(gid)? }))
+        Some(Self(SandboxUser { uid: id(uid)?, gid: id(gid)? }))
     }
 
     fn of_number(number: f64) -> Option<Self> {
@@ -112,7 +113,7 @@ impl UserName {
             clippy::cast_sign_loss,
             reason = "the number is whole, not negative, and less than 2^30"
         )]
-        is_id.then_some(Self(User { uid: number as u32, gid: number as u32 }))
+        is_id.then_some(Self(SandboxUser { uid: number as u32, gid: number as u32 }))
     }
 }
 
@@ -165,11 +166,11 @@ fn read<'de, D: Deserializer<'de>, T>(
     read.ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not {accepted}")))
 }
 
-/// Schema of an amount for the OpenAPI document.
+/// Schema of an amount for the `OpenAPI` document.
 fn amount_schema(number: &serde_json::Value, pattern: &str, description: &str) -> RefOr<Schema> {
     let text = json!({ "type": "string", "pattern": format!("^{pattern}$") });
     let either = json!({ "oneOf": [number, text], "description": description });
-    built(&either)
+    schema_from_json(&either)
 }
 
 macro_rules! parsed_and_described {
@@ -191,21 +192,21 @@ macro_rules! parsed_and_described {
 }
 
 parsed_and_described! {
-    Size: SIZE, json!({ "type": "integer", "minimum": 0, "maximum": MAX_BYTES }),
+    ByteSize: SIZE, json!({ "type": "integer", "minimum": 0, "maximum": MAX_BYTES }),
         format!("({}|{})", r"[0-9]{1,15}(\.[0-9]{1,9})?( ?[bB])?", r"[0-9]{1,6}(\.[0-9]{1,9})? ?[kKmMgGtT][iI]?[bB]?");
-    CpuShare: SHARE, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER }), POSITIVE;
-    Span: SPAN, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER }),
+    CpuCores: SHARE, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER }), POSITIVE;
+    PositiveDuration: SPAN, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER }),
         format!("{POSITIVE}(ms|s|m|h|d)?");
-    UserName: USER, json!({ "type": "integer", "minimum": 0, "maximum": MAX_NUMBER }), "[0-9]{1,9}(:[0-9]{1,9})?";
+    UserIds: USER, json!({ "type": "integer", "minimum": 0, "maximum": MAX_NUMBER }), "[0-9]{1,9}(:[0-9]{1,9})?";
 }
 
-impl Serialize for Span {
+impl Serialize for PositiveDuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.0.as_secs_f64())
     }
 }
 
-impl Serialize for UserName {
+impl Serialize for UserIds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{}:{}", self.0.uid, self.0.gid))
     }
@@ -241,29 +242,29 @@ mod tests {
             (json!("g"), None),
             (json!(true), None),
         ] {
-            assert_eq!(of::<Size>(value.clone()).map(|size| size.0), bytes, "{value}");
+            assert_eq!(of::<ByteSize>(value.clone()).map(|size| size.0), bytes, "{value}");
         }
     }
 
     #[test]
     fn zero_is_neither_a_share_nor_a_duration() {
         for zero in [json!("0"), json!("0.0"), json!(0), json!(-1), json!("-1"), json!("01"), json!("1e3")] {
-            assert_eq!(of::<CpuShare>(zero.clone()), None, "{zero}");
-            assert_eq!(of::<Span>(zero.clone()), None, "{zero}");
+            assert_eq!(of::<CpuCores>(zero.clone()), None, "{zero}");
+            assert_eq!(of::<PositiveDuration>(zero.clone()), None, "{zero}");
         }
-        assert_eq!(of::<CpuShare>(json!("0.5")), Some(CpuShare(0.5)));
-        assert_eq!(of::<CpuShare>(json!(1.25)), Some(CpuShare(1.25)));
+        assert_eq!(of::<CpuCores>(json!("0.5")), Some(CpuCores(0.5)));
+        assert_eq!(of::<CpuCores>(json!(1.25)), Some(CpuCores(1.25)));
         for (value, milliseconds) in
             [(json!(90), 90_000), (json!("10m"), 600_000), (json!("0.25"), 250), (json!("0.0001ms"), 1)]
         {
-            let time = of::<Span>(value.clone()).map(|span| span.0);
+            let time = of::<PositiveDuration>(value.clone()).map(|span| span.0);
             assert_eq!(time, Some(Duration::from_millis(milliseconds)), "{value}");
         }
     }
 
     #[test]
     fn users_are_ids() {
-        let user = |value: Value| of::<UserName>(value).map(|name| (name.0.uid, name.0.gid));
+        let user = |value: Value| of::<UserIds>(value).map(|name| (name.0.uid, name.0.gid));
         assert_eq!(user(json!("1000")), Some((1000, 1000)));
         assert_eq!(user(json!("7:8")), Some((7, 8)));
         assert_eq!(user(json!(5)), Some((5, 5)));

@@ -9,11 +9,11 @@ use menace_sandbox::docker::{PoolEvent, PoolObserver};
 use menace_sandbox::{Backend, SandboxError};
 use tokio::sync::Mutex;
 
-use super::wanted::BackendName;
+use super::requests::BackendName;
 
 /// Starts backends.
 #[async_trait]
-pub trait Starter: Send + Sync {
+pub trait BackendStarter: Send + Sync {
     /// Starts a backend. The observer receives its pool events.
     async fn start(
         &self,
@@ -23,8 +23,8 @@ pub trait Starter: Send + Sync {
 }
 
 /// Running backends.
-pub struct Backends {
-    starter: Box<dyn Starter>,
+pub struct RunningBackends {
+    starter: Box<dyn BackendStarter>,
     /// Default backend.
     pub usual: BackendName,
     started: Mutex<BTreeMap<BackendName, Arc<dyn Backend>>>,
@@ -32,19 +32,19 @@ pub struct Backends {
 }
 
 /// Observer of backends without a configured observer.
-struct Nobody;
+struct MissingPoolObserver;
 
-impl PoolObserver for Nobody {
-    fn happened(&self, _event: PoolEvent) {}
+impl PoolObserver for MissingPoolObserver {
+    fn on_event(&self, _event: PoolEvent) {}
 
-    fn keeps(&self) -> io::Result<BTreeSet<String>> {
+    fn sandboxes_to_keep(&self) -> io::Result<BTreeSet<String>> {
         Err(io::Error::other("no observer is set that knows which sandboxes to keep"))
     }
 }
 
-impl Backends {
+impl RunningBackends {
     /// Creates a set without running backends.
-    pub fn new(starter: Box<dyn Starter>, usual: BackendName) -> Self {
+    pub fn new(starter: Box<dyn BackendStarter>, usual: BackendName) -> Self {
         Self { starter, usual, started: Mutex::default(), observer: OnceLock::new() }
     }
 
@@ -59,7 +59,7 @@ impl Backends {
         if let Some(backend) = started.get(&name) {
             return Ok(Arc::clone(backend));
         }
-        let observer = self.observer.get().map_or_else(|| Arc::new(Nobody) as _, Arc::clone);
+        let observer = self.observer.get().map_or_else(|| Arc::new(MissingPoolObserver) as _, Arc::clone);
         let backend = self.starter.start(name, observer).await?;
         started.insert(name, Arc::clone(&backend));
         Ok(backend)
@@ -73,7 +73,7 @@ impl Backends {
     /// Shuts down all backends.
     pub async fn end(&self) {
         for backend in self.started().await {
-            backend.end().await;
+            backend.shut_down().await;
         }
     }
 }

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, Stats, WORKSPACE};
-use menace_sandbox::{Sandbox, Snapshot};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, SandboxStats, WORKSPACE};
+use menace_sandbox::{Sandbox, SandboxSnapshot};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::running::Running;
-use super::tenants::{Caller, Reservation};
-use super::transcript::Keeping;
-use super::view::{ResourceLimits, SandboxView, Status};
-use super::wanted::{BackendName, CreateSandbox};
+use super::background_process::BackgroundProcess;
+use super::requests::{BackendName, CreateSandboxRequest};
+use super::tenants::{Caller, QuotaReservation};
+use super::transcript::TranscriptRetention;
+use super::views::{SandboxResourceLimits, SandboxStatus, SandboxView};
 use crate::clock;
 use crate::error::ApiError;
 
@@ -25,7 +25,7 @@ const ENDED_KEPT_MS: i64 = 600_000;
 const MAX_SAMPLES: usize = 360;
 
 /// A sandbox with its metadata, processes, samples and snapshots.
-pub struct Entry {
+pub struct SandboxEntry {
     /// Id of the sandbox.
     pub id: String,
     /// Id of the API key that owns it.
@@ -39,25 +39,25 @@ pub struct Entry {
     /// Specification it was created from.
     pub spec: SandboxSpec,
     /// Mutable settings.
-    changing: Mutex<Changing>,
-    processes: Mutex<BTreeMap<String, Arc<Running>>>,
+    changing: Mutex<MutableSandboxState>,
+    processes: Mutex<BTreeMap<String, Arc<BackgroundProcess>>>,
     next_process: AtomicU64,
     used_ms: AtomicI64,
     under_way: AtomicU64,
-    samples: Mutex<VecDeque<Sample>>,
-    snapshots: Mutex<BTreeMap<String, Arc<Kept>>>,
-    pub(super) reservation: Reservation,
+    samples: Mutex<VecDeque<SandboxUsageSample>>,
+    snapshots: Mutex<BTreeMap<String, Arc<StoredSnapshot>>>,
+    pub(super) reservation: QuotaReservation,
 }
 
 /// Mutable settings and status of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Changing {
+pub struct MutableSandboxState {
     /// Name chosen by the owner.
     pub project_name: String,
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Status.
-    pub status: Status,
+    pub status: SandboxStatus,
     /// Expiry time, in milliseconds since 1970.
     pub expires_ms: Option<i64>,
     /// Time without requests until it is stopped.
@@ -67,11 +67,11 @@ pub struct Changing {
     /// Ports to list.
     pub ports: Vec<u16>,
     /// Current limits.
-    pub limits: menace_model::sandbox::Limits,
+    pub limits: menace_model::sandbox::SandboxLimits,
 }
 
 /// A snapshot of a sandbox.
-pub struct Kept {
+pub struct StoredSnapshot {
     /// Id of the snapshot.
     pub id: String,
     /// Name chosen by the owner.
@@ -85,12 +85,12 @@ pub struct Kept {
     /// Backend that created it.
     pub backend: BackendName,
     /// Files and specification.
-    pub files: Snapshot,
+    pub files: SandboxSnapshot,
 }
 
 /// Resource usage of a sandbox at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Sample {
+pub struct SandboxUsageSample {
     /// Milliseconds since 1970.
     pub at_ms: i64,
     /// CPU time since creation, in milliseconds.
@@ -107,8 +107,8 @@ pub struct Sample {
     pub io_write_bytes: Option<u64>,
 }
 
-impl Sample {
-    pub(crate) fn of(stats: &Stats) -> Self {
+impl SandboxUsageSample {
+    pub(crate) fn of(stats: &SandboxStats) -> Self {
         let usage = &stats.usage;
         let cpu_ms = usage.cpu_user_ms.zip(usage.cpu_system_ms).map(|(user, system)| user + system);
         Self {
@@ -124,29 +124,29 @@ impl Sample {
 }
 
 /// Guard of a request in progress; the sandbox is not idle while it exists.
-pub struct Use<'a>(&'a Entry);
+pub struct ActivityGuard<'a>(&'a SandboxEntry);
 
-impl Drop for Use<'_> {
+impl Drop for ActivityGuard<'_> {
     fn drop(&mut self) {
         self.0.used_ms.store(clock::now_ms(), Ordering::Relaxed);
         self.0.under_way.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-impl Entry {
+impl SandboxEntry {
     pub(super) fn new(
         sandbox: Arc<dyn Sandbox>,
         spec: SandboxSpec,
-        wanted: &CreateSandbox,
+        wanted: &CreateSandboxRequest,
         backend: BackendName,
         caller: &Caller,
-        reservation: Reservation,
+        reservation: QuotaReservation,
     ) -> Self {
         let now = clock::now_ms();
-        let changing = Changing {
+        let changing = MutableSandboxState {
             project_name: wanted.project_name.clone(),
             labels: wanted.labels.clone(),
-            status: Status::Running,
+            status: SandboxStatus::Running,
             expires_ms: wanted.ttl.map(|ttl| now.saturating_add(milliseconds(ttl.0))),
             idle: wanted.idle_timeout.map(|idle| idle.0),
             timeout: wanted.timeout.map(|timeout| timeout.0),
@@ -172,26 +172,26 @@ impl Entry {
     }
 
     /// Sets the creation time of an adopted sandbox, and its expiry from its time to live.
-    pub(super) fn made_at(mut self, created_ms: i64, ttl: Option<Duration>) -> Self {
+    pub(super) fn with_creation_time(mut self, created_ms: i64, ttl: Option<Duration>) -> Self {
         self.created_ms = created_ms;
         self.change(|now| now.expires_ms = ttl.map(|ttl| created_ms.saturating_add(milliseconds(ttl))));
         self
     }
 
     /// Current settings and status.
-    pub fn now(&self) -> Changing {
+    pub fn now(&self) -> MutableSandboxState {
         lock(&self.changing).clone()
     }
 
     /// Changes the settings or the status.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Changing) -> T) -> T {
+    pub fn change<T>(&self, change: impl FnOnce(&mut MutableSandboxState) -> T) -> T {
         change(&mut lock(&self.changing))
     }
 
     /// Marks the sandbox as in use until the returned guard is dropped.
-    pub fn used(&self) -> Use<'_> {
+    pub fn used(&self) -> ActivityGuard<'_> {
         self.under_way.fetch_add(1, Ordering::AcqRel);
-        Use(self)
+        ActivityGuard(self)
     }
 
     /// Milliseconds since the last request; `None` while a request or a process is running.
@@ -204,21 +204,21 @@ impl Entry {
     /// Fails unless the sandbox is running.
     pub fn check_running(&self) -> Result<(), ApiError> {
         match self.now().status {
-            Status::Running => Ok(()),
+            SandboxStatus::Running => Ok(()),
             status => Err(ApiError::conflict(
                 "sandbox_not_running",
                 format!("sandbox {} is {}", self.id, status.name()),
             )
             .hint(match status {
-                Status::Paused => "resume it with POST …/resume",
-                Status::Stopped | Status::Running => "start it with POST …/start",
+                SandboxStatus::Paused => "resume it with POST …/resume",
+                SandboxStatus::Stopped | SandboxStatus::Running => "start it with POST …/start",
             })),
         }
     }
 
     /// Fails if the sandbox is paused: a frozen process cannot answer.
     pub fn check_not_paused(&self) -> Result<(), ApiError> {
-        if self.now().status == Status::Paused {
+        if self.now().status == SandboxStatus::Paused {
             return Err(ApiError::conflict("sandbox_paused", format!("sandbox {} is paused", self.id))
                 .hint("resume it with POST …/resume"));
         }
@@ -226,26 +226,30 @@ impl Entry {
     }
 
     /// Applies changed limits to the quota of the owner.
-    pub fn reserve(&self, caller: &Caller, limits: &menace_model::sandbox::Limits) -> Result<(), ApiError> {
+    pub fn reserve(
+        &self,
+        caller: &Caller,
+        limits: &menace_model::sandbox::SandboxLimits,
+    ) -> Result<(), ApiError> {
         self.reservation.change(caller, limits)
     }
 
     /// Representation in API responses.
     pub fn view(&self) -> SandboxView {
-        let Changing { project_name, labels, status, expires_ms, ports, limits, .. } = self.now();
+        let MutableSandboxState { project_name, labels, status, expires_ms, ports, limits, .. } = self.now();
         let cpus = limits.cpus.unwrap_or(0.0);
         SandboxView {
             sandbox_id: self.id.clone(),
             container_id: self.sandbox.id().to_owned(),
             project_name,
             status,
-            created_at: clock::text(self.created_ms),
+            created_at: clock::format_time(self.created_ms),
             workspace_path: WORKSPACE.to_owned(),
             ports: ports
                 .iter()
                 .map(|port| (port.to_string(), format!("/api/sandboxes/{}/ports/{port}/", self.id)))
                 .collect(),
-            resource_limits: ResourceLimits {
+            resource_limits: SandboxResourceLimits {
                 memory_limit: size(limits.effective_memory()),
                 cpu_limit: format!("{cpus:?}"),
                 memory_bytes: limits.effective_memory(),
@@ -256,8 +260,8 @@ impl Entry {
             backend: self.backend.name().to_owned(),
             image: self.spec.image.clone(),
             labels,
-            expires_at: expires_ms.map(clock::text),
-            last_used_at: clock::text(self.used_ms.load(Ordering::Relaxed)),
+            expires_at: expires_ms.map(clock::format_time),
+            last_used_at: clock::format_time(self.used_ms.load(Ordering::Relaxed)),
             owner: self.owner.clone(),
         }
     }
@@ -270,26 +274,30 @@ impl Entry {
     }
 
     /// Starts a background process.
-    pub async fn start(&self, request: ExecRequest, keeping: Keeping) -> Result<Arc<Running>, ApiError> {
+    pub async fn start(
+        &self,
+        request: ExecRequest,
+        keeping: TranscriptRetention,
+    ) -> Result<Arc<BackgroundProcess>, ApiError> {
         self.check_running()?;
         let _used = self.used();
         self.forget_ended();
         let command = request.command.clone();
         let process = self.sandbox.spawn(request).await?;
         let number = self.next_process.fetch_add(1, Ordering::Relaxed);
-        let running = Running::attend(format!("p{number}"), command, process, keeping).await;
+        let running = BackgroundProcess::track(format!("p{number}"), command, process, keeping).await;
         lock(&self.processes).insert(running.id.clone(), Arc::clone(&running));
         Ok(running)
     }
 
     /// A background process that is running or has ended recently.
-    pub fn process(&self, id: &str) -> Result<Arc<Running>, ApiError> {
+    pub fn process(&self, id: &str) -> Result<Arc<BackgroundProcess>, ApiError> {
         lock(&self.processes).get(id).cloned().ok_or_else(|| ApiError::nothing("process", id))
     }
 
     /// All background processes, oldest first.
-    pub fn processes(&self) -> Vec<Arc<Running>> {
-        let mut all: Vec<Arc<Running>> = lock(&self.processes).values().cloned().collect();
+    pub fn processes(&self) -> Vec<Arc<BackgroundProcess>> {
+        let mut all: Vec<Arc<BackgroundProcess>> = lock(&self.processes).values().cloned().collect();
         all.sort_by_key(|process| process.started_ms);
         all
     }
@@ -316,8 +324,8 @@ impl Entry {
     }
 
     /// Measures the current resource usage and keeps it for plots.
-    pub async fn sample(&self) -> Result<Sample, ApiError> {
-        let sample = Sample::of(&self.sandbox.stats().await?);
+    pub async fn sample(&self) -> Result<SandboxUsageSample, ApiError> {
+        let sample = SandboxUsageSample::of(&self.sandbox.stats().await?);
         let mut samples = lock(&self.samples);
         samples.push_back(sample);
         while samples.len() > MAX_SAMPLES {
@@ -327,12 +335,12 @@ impl Entry {
     }
 
     /// Recent resource usage.
-    pub fn samples(&self) -> Vec<Sample> {
+    pub fn samples(&self) -> Vec<SandboxUsageSample> {
         lock(&self.samples).iter().copied().collect()
     }
 
     /// Snapshots of this sandbox.
-    pub fn snapshots(&self) -> Vec<Arc<Kept>> {
+    pub fn snapshots(&self) -> Vec<Arc<StoredSnapshot>> {
         lock(&self.snapshots).values().cloned().collect()
     }
 
@@ -340,7 +348,7 @@ impl Entry {
         lock(&self.snapshots).remove(id);
     }
 
-    pub(super) fn keep_snapshot(&self, kept: Arc<Kept>) {
+    pub(super) fn keep_snapshot(&self, kept: Arc<StoredSnapshot>) {
         lock(&self.snapshots).insert(kept.id.clone(), kept);
     }
 }

@@ -14,29 +14,29 @@ const KEPT_FOR_MS: i64 = 86_400_000;
 
 /// Idempotency keys and the sandboxes created for them.
 #[derive(Default)]
-pub(super) struct Idempotency {
-    by_key: Mutex<HashMap<OwnKey, Arc<Made>>>,
+pub(super) struct IdempotencyKeys {
+    by_key: Mutex<HashMap<OwnedIdempotencyKey, Arc<KeyedCreation>>>,
 }
 
 /// Owner and idempotency key.
-type OwnKey = (Option<String>, String);
+type OwnedIdempotencyKey = (Option<String>, String);
 
 /// Creation of a sandbox for a key.
-pub(super) struct Made {
+pub(super) struct KeyedCreation {
     body: blake3::Hash,
     at_ms: i64,
     /// Id of the sandbox once it is created. Concurrent requests with the same key wait for it.
     pub(super) sandbox: OnceCell<String>,
 }
 
-impl Idempotency {
+impl IdempotencyKeys {
     /// The creation that belongs to a key. The same key with another body is an error.
     pub(super) fn place(
         &self,
         owner: Option<&str>,
         key: &str,
         body: blake3::Hash,
-    ) -> Result<Arc<Made>, ApiError> {
+    ) -> Result<Arc<KeyedCreation>, ApiError> {
         let now = clock::now_ms();
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         if by_key.len() >= MAX_KEYS {
@@ -49,7 +49,7 @@ impl Idempotency {
         }
         let made = by_key
             .entry((owner.map(str::to_owned), key.to_owned()))
-            .or_insert_with(|| Arc::new(Made { body, at_ms: now, sandbox: OnceCell::new() }));
+            .or_insert_with(|| Arc::new(KeyedCreation { body, at_ms: now, sandbox: OnceCell::new() }));
         if made.body != body {
             return Err(ApiError::conflict(
                 "key_used",

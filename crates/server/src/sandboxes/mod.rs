@@ -1,32 +1,35 @@
 //! The sandboxes of the service: create, find, list, destroy.
 
-mod adopting;
+mod adoption;
 mod amounts;
 mod backends;
-mod described;
-mod ending;
+mod background_process;
 mod entry;
-mod happenings;
+mod events;
+mod expiry;
 mod idempotency;
-mod making;
+mod network_rules;
 mod records;
-mod rules;
-mod running;
+mod requests;
+mod schemas;
+mod service;
 mod tenants;
 mod transcript;
-mod view;
-mod wanted;
+mod views;
 
-pub use amounts::{CpuShare, Size, Span, UserName};
-pub use backends::{Backends, Starter};
-pub(crate) use described::labels_or_nothing;
-pub use entry::{Changing, Entry, Kept, Sample};
-pub use happenings::{Happening, Happenings};
-pub use making::{Sandboxes, ServiceLimits};
-pub use records::Records;
-pub use rules::Rules;
-pub use running::{Order, Running, State};
+pub use amounts::{ByteSize, CpuCores, PositiveDuration, UserIds};
+pub use backends::{BackendStarter, RunningBackends};
+pub use background_process::{BackgroundProcess, BackgroundProcessState, ProcessControl};
+pub use entry::{MutableSandboxState, SandboxEntry, SandboxUsageSample, StoredSnapshot};
+pub use events::{SandboxEvent, SandboxEventLog};
+pub use network_rules::SandboxNetworkRules;
+pub use records::SandboxRecords;
+pub use requests::{BackendName, CreateSandboxRequest, ExecuteRequest, SandboxNetworkPolicy};
+pub(crate) use schemas::labels_or_nothing;
+pub use service::{SandboxService, ServiceLimits};
 pub use tenants::{Caller, Quota};
-pub use transcript::{Chunk, Keeping, Lost, Stream, Transcript};
-pub use view::{CommandEnd, Executed, ProcessView, ResourceLimits, SandboxPage, SandboxView, Status};
-pub use wanted::{BackendName, CreateSandbox, Execute, NetworkWish};
+pub use transcript::{DroppedChunks, Transcript, TranscriptChunk, TranscriptRetention, TranscriptStream};
+pub use views::{
+    CommandTermination, ExecuteResponse, ProcessView, SandboxPage, SandboxResourceLimits, SandboxStatus,
+    SandboxView,
+};

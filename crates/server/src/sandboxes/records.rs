@@ -8,31 +8,31 @@ use std::path::PathBuf;
 use menace_model::sandbox::SandboxSpec;
 use serde::{Deserialize, Serialize};
 
-use super::entry::Changing;
-use super::wanted::{BackendName, CreateSandbox};
+use super::entry::MutableSandboxState;
+use super::requests::{BackendName, CreateSandboxRequest};
 
 /// Record of a sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct SandboxRecord {
     pub(super) version: u32,
     pub(super) id: String,
     pub(super) backend: BackendName,
     pub(super) owner: Option<String>,
     pub(super) created_ms: i64,
-    pub(super) wanted: CreateSandbox,
+    pub(super) wanted: CreateSandboxRequest,
     pub(super) spec: SandboxSpec,
     /// Changes since creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) now: Option<Changing>,
+    pub(super) now: Option<MutableSandboxState>,
 }
 
 /// Directory of records, one file each.
 #[derive(Debug, Clone)]
-pub struct Records {
+pub struct SandboxRecords {
     directory: PathBuf,
 }
 
-impl Records {
+impl SandboxRecords {
     /// Records in a directory, which is created on first use.
     pub fn new(directory: PathBuf) -> Self {
         Self { directory }
@@ -43,7 +43,7 @@ impl Records {
     }
 
     /// Writes a record atomically.
-    pub(super) fn write(&self, record: &Record) -> io::Result<()> {
+    pub(super) fn write(&self, record: &SandboxRecord) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let new = self.directory.join(format!(".{}.new", record.id));
         let mut file = fs::File::create(&new)?;
@@ -53,12 +53,12 @@ impl Records {
     }
 
     /// Updates a record. Sandboxes that do not outlive this process have none, and none is created.
-    pub(super) fn change(&self, id: &str, now: Changing) -> io::Result<()> {
+    pub(super) fn change(&self, id: &str, now: MutableSandboxState) -> io::Result<()> {
         let bytes = match fs::read(self.path(id)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             bytes => bytes?,
         };
-        let mut record: Record = serde_json::from_slice(&bytes)?;
+        let mut record: SandboxRecord = serde_json::from_slice(&bytes)?;
         record.spec.limits.clone_from(&now.limits);
         record.now = Some(now);
         self.write(&record)
@@ -89,7 +89,7 @@ impl Records {
     }
 
     /// All records. Files that cannot be parsed are skipped and kept.
-    pub(super) fn all(&self) -> Vec<Record> {
+    pub(super) fn all(&self) -> Vec<SandboxRecord> {
         let Ok(entries) = fs::read_dir(&self.directory) else { return Vec::new() };
         let paths = entries.flatten().map(|entry| entry.path());
         let mut records = Vec::new();
@@ -110,13 +110,13 @@ mod tests {
     #[test]
     fn records_survive_a_round_trip() {
         let directory = tempfile::tempdir().unwrap();
-        let records = Records::new(directory.path().join("sandboxes"));
+        let records = SandboxRecords::new(directory.path().join("sandboxes"));
         assert!(records.all().is_empty());
         let text = r#"{"project_name": "p", "memory_limit": "64m", "cpu_limit": "0.5", "ttl": "90s", "user": "7:8",
             "network": "deny", "labels": {"a": "b"}, "ports": [80]}"#;
-        let wanted: CreateSandbox = serde_json::from_str(text).unwrap();
+        let wanted: CreateSandboxRequest = serde_json::from_str(text).unwrap();
         let spec = wanted.spec();
-        let record = Record {
+        let record = SandboxRecord {
             version: 1,
             id: "sb-1".into(),
             backend: BackendName::Docker,

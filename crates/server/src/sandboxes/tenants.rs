@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
-use menace_model::sandbox::Limits;
+use menace_model::sandbox::SandboxLimits;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,12 +36,12 @@ pub struct Quota {
 
 /// Resources reserved by all tenants.
 #[derive(Debug, Default)]
-pub(super) struct Tenants {
-    by_key: Mutex<BTreeMap<Option<String>, Held>>,
+pub(super) struct TenantReservations {
+    by_key: Mutex<BTreeMap<Option<String>, ReservedResources>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct ReservedResources {
     sandboxes: u64,
     cpus: f64,
     memory: u64,
@@ -50,31 +50,36 @@ struct Held {
 
 /// Share of a quota reserved for one sandbox; released on drop.
 #[derive(Debug)]
-pub(super) struct Reservation {
-    tenants: Arc<Tenants>,
+pub(super) struct QuotaReservation {
+    tenants: Arc<TenantReservations>,
     key: Option<String>,
-    held: Mutex<Held>,
+    held: Mutex<ReservedResources>,
 }
 
-impl Tenants {
+impl TenantReservations {
     /// Reserves a share for a sandbox with these limits, if the quota allows it.
     pub(super) fn reserve(
         self: &Arc<Self>,
         caller: &Caller,
-        limits: &Limits,
-    ) -> Result<Reservation, ApiError> {
-        let wanted = Held {
+        limits: &SandboxLimits,
+    ) -> Result<QuotaReservation, ApiError> {
+        let wanted = ReservedResources {
             sandboxes: 1,
             cpus: limits.cpus.unwrap_or(0.0),
             memory: limits.effective_memory(),
             disk: limits.effective_disk(),
         };
-        self.take(caller, &Held::default(), &wanted)?;
-        Ok(Reservation { tenants: Arc::clone(self), key: caller.key.clone(), held: Mutex::new(wanted) })
+        self.take(caller, &ReservedResources::default(), &wanted)?;
+        Ok(QuotaReservation { tenants: Arc::clone(self), key: caller.key.clone(), held: Mutex::new(wanted) })
     }
 
     /// Replaces one reserved share by another.
-    fn take(&self, caller: &Caller, before: &Held, wanted: &Held) -> Result<(), ApiError> {
+    fn take(
+        &self,
+        caller: &Caller,
+        before: &ReservedResources,
+        wanted: &ReservedResources,
+    ) -> Result<(), ApiError> {
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         let held = by_key.entry(caller.key.clone()).or_default();
         let after = held.without(before).with(wanted);
@@ -84,11 +89,11 @@ impl Tenants {
     }
 }
 
-impl Reservation {
+impl QuotaReservation {
     /// Changes the reserved share.
-    pub(super) fn change(&self, caller: &Caller, limits: &Limits) -> Result<(), ApiError> {
+    pub(super) fn change(&self, caller: &Caller, limits: &SandboxLimits) -> Result<(), ApiError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = Held {
+        let wanted = ReservedResources {
             cpus: limits.cpus.unwrap_or(held.cpus),
             memory: limits.memory.unwrap_or(held.memory),
             ..*held
@@ -99,7 +104,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for QuotaReservation {
     fn drop(&mut self) {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut by_key = self.tenants.by_key.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +117,7 @@ impl Drop for Reservation {
     }
 }
 
-impl Held {
+impl ReservedResources {
     fn with(self, other: &Self) -> Self {
         Self {
             sandboxes: self.sandboxes + other.sandboxes,
@@ -157,13 +162,18 @@ impl Held {
 mod tests {
     use super::*;
 
-    fn limits(memory: u64) -> Limits {
-        Limits { memory: Some(memory), cpus: Some(1.0), disk: Some(1 << 20), ..Limits::default() }
+    fn limits(memory: u64) -> SandboxLimits {
+        SandboxLimits {
+            memory: Some(memory),
+            cpus: Some(1.0),
+            disk: Some(1 << 20),
+            ..SandboxLimits::default()
+        }
     }
 
     #[test]
     fn released_shares_can_be_reserved_again() {
-        let tenants = Arc::new(Tenants::default());
+        let tenants = Arc::new(TenantReservations::default());
         let quota = Quota { sandboxes: Some(2), memory: Some(300), ..Quota::default() };
         let caller = Caller { key: Some("a".into()), quota };
         let first = tenants.reserve(&caller, &limits(200)).unwrap();
@@ -179,10 +189,10 @@ mod tests {
 
     #[test]
     fn a_raised_limit_counts_against_the_quota() {
-        let tenants = Arc::new(Tenants::default());
+        let tenants = Arc::new(TenantReservations::default());
         let caller = Caller { key: Some("a".into()), quota: Quota { cpus: Some(2.0), ..Quota::default() } };
         let held = tenants.reserve(&caller, &limits(1)).unwrap();
-        let wanted = |cpus| Limits { cpus: Some(cpus), memory: None, ..Limits::default() };
+        let wanted = |cpus| SandboxLimits { cpus: Some(cpus), memory: None, ..SandboxLimits::default() };
         assert!(held.change(&caller, &wanted(2.5)).is_err());
         held.change(&caller, &wanted(2.0)).unwrap();
         assert!(tenants.reserve(&caller, &limits(1)).is_err());

@@ -16,7 +16,7 @@ const WAITING_BYTES: usize = 1 << 20;
 
 /// Output stream of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum TranscriptStream {
     /// stdout, or a terminal.
     Stdout,
     /// stderr.
@@ -25,18 +25,18 @@ pub enum Stream {
 
 /// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub struct TranscriptChunk {
     /// Sequence number, starting at 1.
     pub number: u64,
     /// Output stream.
-    pub stream: Stream,
+    pub stream: TranscriptStream,
     /// Content.
     pub bytes: Vec<u8>,
 }
 
 /// Behaviour when no reader is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keeping {
+pub enum TranscriptRetention {
     /// Block the process: no output is lost.
     All,
     /// Drop the oldest chunks: the process is never blocked.
@@ -45,7 +45,7 @@ pub enum Keeping {
 
 /// The requested chunks were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
+pub struct DroppedChunks {
     /// Number of the first chunk that is still available.
     pub first: u64,
 }
@@ -53,15 +53,15 @@ pub struct Lost {
 /// Recorded output of a process.
 #[derive(Debug)]
 pub struct Transcript {
-    keeping: Keeping,
-    kept: Mutex<Kept>,
+    keeping: TranscriptRetention,
+    kept: Mutex<TranscriptBuffer>,
     /// Notified after output, a delivery or the end.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    chunks: VecDeque<Chunk>,
+struct TranscriptBuffer {
+    chunks: VecDeque<TranscriptChunk>,
     bytes: usize,
     /// Number of the next chunk.
     next: u64,
@@ -74,24 +74,30 @@ struct Kept {
 
 impl Transcript {
     /// Creates an empty transcript.
-    pub fn new(keeping: Keeping) -> Self {
-        Self { keeping, kept: Mutex::new(Kept { next: 1, ..Kept::default() }), changed: Notify::new() }
+    pub fn new(keeping: TranscriptRetention) -> Self {
+        Self {
+            keeping,
+            kept: Mutex::new(TranscriptBuffer { next: 1, ..TranscriptBuffer::default() }),
+            changed: Notify::new(),
+        }
     }
 
     /// Waits until there is room for more.
-    pub async fn room(&self) {
-        self.until(|kept| (self.keeping == Keeping::Last || kept.waiting < WAITING_BYTES).then_some(()))
-            .await;
+    pub async fn wait_for_room(&self) {
+        self.until(|kept| {
+            (self.keeping == TranscriptRetention::Last || kept.waiting < WAITING_BYTES).then_some(())
+        })
+        .await;
     }
 
-    /// Appends output. Callers await [`Transcript::room`] first, so that the waiting bytes barely exceed their limit.
-    pub fn push(&self, stream: Stream, bytes: Vec<u8>) {
+    /// Appends output. Callers await [`Transcript::wait_for_room`] first, so that the waiting bytes barely exceed their limit.
+    pub fn push(&self, stream: TranscriptStream, bytes: Vec<u8>) {
         let mut kept = self.lock();
         kept.bytes += bytes.len();
         kept.waiting += bytes.len();
         let number = kept.next;
         kept.next += 1;
-        kept.chunks.push_back(Chunk { number, stream, bytes });
+        kept.chunks.push_back(TranscriptChunk { number, stream, bytes });
         kept.forget(self.keeping);
         drop(kept);
         self.changed.notify_waiters();
@@ -109,16 +115,16 @@ impl Transcript {
     }
 
     /// Chunks after this number; waits for at least one. Empty at the end of the output.
-    pub async fn after(&self, number: u64) -> Result<Vec<Chunk>, Lost> {
+    pub async fn after(&self, number: u64) -> Result<Vec<TranscriptChunk>, DroppedChunks> {
         self.until(|kept| kept.after(number)).await
     }
 
     /// All available chunks.
-    pub fn all(&self) -> Vec<Chunk> {
+    pub fn all(&self) -> Vec<TranscriptChunk> {
         self.lock().chunks.iter().cloned().collect()
     }
 
-    async fn until<T>(&self, mut look: impl FnMut(&mut Kept) -> Option<T>) -> T {
+    async fn until<T>(&self, mut look: impl FnMut(&mut TranscriptBuffer) -> Option<T>) -> T {
         loop {
             // Registered before the check, so that no notification is missed in between.
             let changed = self.changed.notified();
@@ -134,7 +140,7 @@ impl Transcript {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, TranscriptBuffer> {
         // The data behind the lock is consistent after every statement, so a panic cannot leave it broken.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,12 +149,12 @@ impl Transcript {
 /// Size limit of one delivery.
 const DELIVERY_BYTES: usize = 256 << 10;
 
-impl Kept {
-    fn after(&mut self, number: u64) -> Option<Result<Vec<Chunk>, Lost>> {
+impl TranscriptBuffer {
+    fn after(&mut self, number: u64) -> Option<Result<Vec<TranscriptChunk>, DroppedChunks>> {
         let first = self.chunks.front().map_or(self.next, |chunk| chunk.number);
         let wanted = number.saturating_add(1);
         if wanted < first {
-            return Some(Err(Lost { first }));
+            return Some(Err(DroppedChunks { first }));
         }
         let mut taken = Vec::new();
         let mut bytes = 0;
@@ -172,11 +178,11 @@ impl Kept {
     }
 
     /// Drops chunks that are too old. Undelivered chunks are dropped only if `keeping` allows it.
-    fn forget(&mut self, keeping: Keeping) {
+    fn forget(&mut self, keeping: TranscriptRetention) {
         while self.bytes > DELIVERED_BYTES + WAITING_BYTES {
             let Some(oldest) = self.chunks.front() else { return };
             if oldest.number > self.delivered {
-                if keeping == Keeping::All {
+                if keeping == TranscriptRetention::All {
                     return;
                 }
                 self.waiting -= oldest.bytes.len();
@@ -195,19 +201,20 @@ mod tests {
 
     use super::*;
 
-    fn filled(keeping: Keeping, chunks: usize, length: usize) -> Transcript {
+    fn filled(keeping: TranscriptRetention, chunks: usize, length: usize) -> Transcript {
         let transcript = Transcript::new(keeping);
         for number in 0..chunks {
-            transcript.push(Stream::Stdout, vec![u8::try_from(number % 251).unwrap(); length]);
+            transcript.push(TranscriptStream::Stdout, vec![u8::try_from(number % 251).unwrap(); length]);
         }
         transcript
     }
 
     #[tokio::test]
     async fn a_reader_that_reconnects_continues_where_it_stopped() {
-        let transcript = filled(Keeping::All, 10, 3);
+        let transcript = filled(TranscriptRetention::All, 10, 3);
         transcript.end();
-        let numbers = |chunks: Vec<Chunk>| chunks.iter().map(|chunk| chunk.number).collect::<Vec<_>>();
+        let numbers =
+            |chunks: Vec<TranscriptChunk>| chunks.iter().map(|chunk| chunk.number).collect::<Vec<_>>();
         assert_eq!(numbers(transcript.after(0).await.unwrap()), (1..=10).collect::<Vec<_>>());
         assert_eq!(numbers(transcript.after(7).await.unwrap()), [8, 9, 10]);
         assert_eq!(transcript.after(10).await.unwrap(), []);
@@ -215,9 +222,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_process_waits_for_its_reader_and_continues() {
-        let transcript = Arc::new(filled(Keeping::All, 2, WAITING_BYTES));
+        let transcript = Arc::new(filled(TranscriptRetention::All, 2, WAITING_BYTES));
         let writer = Arc::clone(&transcript);
-        let waiting = tokio::spawn(async move { writer.room().await });
+        let waiting = tokio::spawn(async move { writer.wait_for_room().await });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         transcript.after(0).await.unwrap();
@@ -227,15 +234,15 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_chunks_are_reported() {
-        let transcript = filled(Keeping::Last, 40, 1 << 20);
+        let transcript = filled(TranscriptRetention::Last, 40, 1 << 20);
         assert_eq!(transcript.dropped(), 23 << 20);
-        assert_eq!(transcript.after(0).await, Err(Lost { first: 24 }));
+        assert_eq!(transcript.after(0).await, Err(DroppedChunks { first: 24 }));
         assert_eq!(transcript.after(23).await.unwrap()[0].number, 24);
     }
 
     #[tokio::test]
     async fn undelivered_chunks_are_kept_if_nothing_may_be_lost() {
-        let transcript = filled(Keeping::All, 40, 1 << 20);
+        let transcript = filled(TranscriptRetention::All, 40, 1 << 20);
         assert_eq!(transcript.all().len(), 40);
         assert_eq!(transcript.dropped(), 0);
     }

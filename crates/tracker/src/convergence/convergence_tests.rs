@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::numbers::Numbers;
+use crate::random_numbers::RandomNumberStream;
 
-const RULES: SynergyRules = SynergyRules {
+const RULES: SynergyConvergenceRules = SynergyConvergenceRules {
     threshold: 1.0,
     window: 8,
     confidence: 0.95,
@@ -12,7 +12,7 @@ const RULES: SynergyRules = SynergyRules {
 };
 
 /// The first cycle at which a series has converged, if it converges at all.
-fn converges_at(values: &[f64], rules: &SynergyRules) -> Option<usize> {
+fn converges_at(values: &[f64], rules: &SynergyConvergenceRules) -> Option<usize> {
     (rules.window..=values.len()).find(|length| synergy_converged(&values[..*length], rules).converged)
 }
 
@@ -21,9 +21,9 @@ proptest! {
 
     #[test]
     fn noise_around_zero_converges(seed: u64, threshold in 1e-4..1e2_f64, share in 0.001..0.2_f64) {
-        let mut numbers = Numbers(seed);
+        let mut numbers = RandomNumberStream(seed);
         let values: Vec<f64> = (0..256).map(|_| share * threshold * numbers.normal()).collect();
-        let rules = SynergyRules { threshold, ..RULES };
+        let rules = SynergyConvergenceRules { threshold, ..RULES };
         let mut looks = (32..=256).step_by(16);
         prop_assert!(looks.any(|length| synergy_converged(&values[..length], &rules).converged));
     }
@@ -31,11 +31,11 @@ proptest! {
     #[test]
     fn steady_drift_never_converges(seed: u64, threshold in 1e-4..1e2_f64, noise in 0.0..0.1_f64, up: bool) {
         // One percent of the threshold per step, until the series leaves the threshold.
-        let mut numbers = Numbers(seed);
+        let mut numbers = RandomNumberStream(seed);
         let step = if up { 0.01 } else { -0.01 } * threshold;
         let values: Vec<f64> =
             (0..100).map(|at| step * f64::from(at) + noise * threshold * numbers.normal()).collect();
-        let rules = SynergyRules { threshold, ..RULES };
+        let rules = SynergyConvergenceRules { threshold, ..RULES };
         for length in [8, 12, 16, 24, 32, 48, 64, 80, 100] {
             let verdict = synergy_converged(&values[..length], &rules);
             prop_assert!(!verdict.converged, "after {length}: {verdict:?}");
@@ -53,17 +53,17 @@ proptest! {
         let deltas: Vec<f64> = std::iter::repeat_with(|| { delta *= factor; delta }).take(40).collect();
         for length in 0..=deltas.len() {
             let found = diminishing(&deltas[..length], consecutive, threshold, 1.0);
-            let has_stopped = matches!(found, Diminishing::Diminishing { .. });
+            let has_stopped = matches!(found, GainTrend::Diminishing { .. });
             prop_assert!(!has_stopped, "{found:?} after {length}");
         }
     }
 
     #[test]
     fn noise_around_zero_is_diminishing(seed: u64, threshold in 1e-4..1e2_f64) {
-        let mut numbers = Numbers(seed);
+        let mut numbers = RandomNumberStream(seed);
         let deltas: Vec<f64> = (0..200).map(|_| 0.1 * threshold * numbers.normal()).collect();
         let stops = (5..=200).any(|length| {
-            matches!(diminishing(&deltas[..length], 5, threshold, threshold), Diminishing::Diminishing { .. })
+            matches!(diminishing(&deltas[..length], 5, threshold, threshold), GainTrend::Diminishing { .. })
         });
         prop_assert!(stops);
     }
@@ -71,7 +71,7 @@ proptest! {
 
 #[test]
 fn values_before_convergence_do_not_matter() {
-    let mut numbers = Numbers(3);
+    let mut numbers = RandomNumberStream(3);
     let values: Vec<f64> =
         (0..80).map(|at| if at < 16 { 5.0 - f64::from(at) * 0.3 } else { 0.02 * numbers.normal() }).collect();
     assert_eq!(converges_at(&values[..16], &RULES), None);

@@ -4,7 +4,7 @@ use crate::statistics::{mean, standard_deviation};
 
 /// Trend of the last changes of a module.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Diminishing {
+pub enum GainTrend {
     /// There are fewer changes than required.
     TooFew,
     /// The changes are still large, on average or from cycle to cycle.
@@ -27,19 +27,19 @@ pub enum Diminishing {
 
 /// Tests the last `consecutive` changes: they are diminishing if their mean is within the threshold and their standard
 /// deviation below `epsilon`. Growing gains are never diminishing, however small they are.
-pub fn diminishing(deltas: &[f64], consecutive: usize, threshold: f64, epsilon: f64) -> Diminishing {
-    let Some(start) = deltas.len().checked_sub(consecutive.max(2)) else { return Diminishing::TooFew };
+pub fn diminishing(deltas: &[f64], consecutive: usize, threshold: f64, epsilon: f64) -> GainTrend {
+    let Some(start) = deltas.len().checked_sub(consecutive.max(2)) else { return GainTrend::TooFew };
     let last = &deltas[start..];
     let (Some(mean), Some(deviation)) = (mean(last), standard_deviation(last)) else {
-        return Diminishing::TooFew;
+        return GainTrend::TooFew;
     };
     if is_accelerating(last) {
-        return Diminishing::Accelerating;
+        return GainTrend::Accelerating;
     }
     if mean.abs() <= threshold && deviation < epsilon {
-        Diminishing::Diminishing { mean, deviation }
+        GainTrend::Diminishing { mean, deviation }
     } else {
-        Diminishing::Changing { mean, deviation }
+        GainTrend::Changing { mean, deviation }
     }
 }
 
@@ -55,10 +55,10 @@ mod tests {
     #[test]
     fn small_steady_changes_are_diminishing_and_growing_ones_are_not() {
         let of = |deltas: &[f64]| diminishing(deltas, 3, 0.01, 0.01);
-        assert_eq!(of(&[0.0, 0.0]), Diminishing::TooFew);
-        assert!(matches!(of(&[0.5, 0.001, -0.001, 0.002]), Diminishing::Diminishing { .. }));
-        assert!(matches!(of(&[0.05, 0.05, 0.05]), Diminishing::Changing { .. }));
-        assert!(matches!(of(&[0.3, -0.3, 0.0]), Diminishing::Changing { .. }));
-        assert_eq!(of(&[0.001, 0.002, 0.003]), Diminishing::Accelerating);
+        assert_eq!(of(&[0.0, 0.0]), GainTrend::TooFew);
+        assert!(matches!(of(&[0.5, 0.001, -0.001, 0.002]), GainTrend::Diminishing { .. }));
+        assert!(matches!(of(&[0.05, 0.05, 0.05]), GainTrend::Changing { .. }));
+        assert!(matches!(of(&[0.3, -0.3, 0.0]), GainTrend::Changing { .. }));
+        assert_eq!(of(&[0.001, 0.002, 0.003]), GainTrend::Accelerating);
     }
 }

@@ -4,7 +4,7 @@ use crate::statistics::mean;
 
 /// Rules for calling a module complete.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EntropyRules {
+pub struct EntropyPlateauRules {
     /// Minimum ROI gain per unit of entropy.
     pub ceiling: f64,
     /// Entropy change up to which a sample counts as unchanged.
@@ -15,7 +15,7 @@ pub struct EntropyRules {
 
 /// Reason for calling a module complete.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Plateau {
+pub enum EntropyPlateau {
     /// The ROI gain per unit of entropy is only this.
     Ceiling(f64),
     /// The entropy stayed within this change.
@@ -23,12 +23,12 @@ pub enum Plateau {
 }
 
 /// Tests samples of (ROI gain, entropy change). `None` for too few samples, or without a plateau.
-pub fn entropy_plateau(samples: &[(f64, f64)], rules: &EntropyRules) -> Option<Plateau> {
+pub fn entropy_plateau(samples: &[(f64, f64)], rules: &EntropyPlateauRules) -> Option<EntropyPlateau> {
     let start = samples.len().checked_sub(rules.consecutive.max(1))?;
     let last = &samples[start..];
     let largest = last.iter().map(|(_, entropy)| entropy.abs()).fold(0.0, f64::max);
     if largest <= rules.plateau {
-        return Some(Plateau::Flat(largest));
+        return Some(EntropyPlateau::Flat(largest));
     }
     let ratios: Vec<f64> = last
         .iter()
@@ -36,25 +36,25 @@ pub fn entropy_plateau(samples: &[(f64, f64)], rules: &EntropyRules) -> Option<P
         .map(|(gain, entropy)| gain / entropy.abs())
         .collect();
     let ratio = mean(&ratios)?;
-    (ratio < rules.ceiling).then_some(Plateau::Ceiling(ratio))
+    (ratio < rules.ceiling).then_some(EntropyPlateau::Ceiling(ratio))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RULES: EntropyRules = EntropyRules { ceiling: 0.1, plateau: 0.01, consecutive: 3 };
+    const RULES: EntropyPlateauRules = EntropyPlateauRules { ceiling: 0.1, plateau: 0.01, consecutive: 3 };
 
     #[test]
     fn change_without_gain_and_no_change_are_both_a_plateau() {
         assert_eq!(entropy_plateau(&[(0.1, 0.5), (0.0, 0.5)], &RULES), None);
         assert_eq!(
             entropy_plateau(&[(0.2, 0.005), (0.0, -0.01), (0.0, 0.0)], &RULES),
-            Some(Plateau::Flat(0.01))
+            Some(EntropyPlateau::Flat(0.01))
         );
         assert!(matches!(
             entropy_plateau(&[(0.01, 0.5), (0.0, 0.5), (0.0, -0.5)], &RULES),
-            Some(Plateau::Ceiling(_))
+            Some(EntropyPlateau::Ceiling(_))
         ));
         assert_eq!(entropy_plateau(&[(0.5, 0.5), (0.4, 0.5), (0.3, 0.5)], &RULES), None);
     }

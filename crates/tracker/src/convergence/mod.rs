@@ -3,16 +3,16 @@
 
 mod diminishing;
 mod entropy;
-mod stop;
+mod next_cycle;
 mod synergy;
 mod threshold;
 
 #[cfg(test)]
 mod convergence_tests;
 
-pub use diminishing::{Diminishing, diminishing};
-pub use entropy::{EntropyRules, Plateau, entropy_plateau};
-pub use stop::{Prospect, worth_another_cycle};
+pub use diminishing::{GainTrend, diminishing};
+pub use entropy::{EntropyPlateau, EntropyPlateauRules, entropy_plateau};
+pub use next_cycle::{ProposalYield, next_cycle_gain};
 pub(crate) use synergy::moving_average;
-pub use synergy::{Check, SynergyRules, SynergyVerdict, synergy_converged};
+pub use synergy::{ConvergenceCheck, SynergyConvergence, SynergyConvergenceRules, synergy_converged};
 pub use threshold::{adaptive_threshold, reliability, scaled_tolerance};

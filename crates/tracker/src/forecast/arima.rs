@@ -1,9 +1,9 @@
 //! ARIMA with a level or drift, and with covariates.
 
-use super::arma::Arma;
-use super::minimise::minimise;
-use super::{Candidate, adjusted_criterion};
-use crate::statistics::{Lags, adf, is_constant, least_squares};
+use super::arma::ArmaProcess;
+use super::nelder_mead::minimise;
+use super::{ForecastCandidate, adjusted_criterion};
+use crate::statistics::{LagSelection, adf, is_constant, least_squares};
 
 /// Orders (p, q) that are tried; histories are too short for larger ones.
 const ORDERS: [(usize, usize); 8] = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2)];
@@ -12,7 +12,7 @@ const DOUBT: f64 = 0.05;
 
 /// Order of an ARIMA model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Order {
+pub struct ArimaOrder {
     /// Autoregressive order.
     pub p: usize,
     /// Number of differences.
@@ -23,7 +23,7 @@ pub struct Order {
     pub has_mean: bool,
 }
 
-impl Order {
+impl ArimaOrder {
     /// Display name.
     pub fn name(&self) -> String {
         let drift = if self.d == 1 && self.has_mean { " with drift" } else { "" };
@@ -35,19 +35,28 @@ impl Order {
     }
 }
 
-/// The order with the lowest AICc.
-pub(super) fn best(series: &[f64], beside: &[Vec<f64>], horizon: usize) -> Option<(Order, Candidate)> {
-    let d = usize::from(adf(series, Lags::Chosen).is_none_or(|test| test.p_value >= DOUBT));
+/// The order with the lowest `AICc`.
+pub(super) fn best(
+    series: &[f64],
+    beside: &[Vec<f64>],
+    horizon: usize,
+) -> Option<(ArimaOrder, ForecastCandidate)> {
+    let d = usize::from(adf(series, LagSelection::Chosen).is_none_or(|test| test.p_value >= DOUBT));
     let orders = ORDERS.iter().flat_map(|(p, q)| {
         let means: &[bool] = if d == 0 { &[true] } else { &[false, true] };
-        means.iter().map(move |has_mean| Order { p: *p, d, q: *q, has_mean: *has_mean })
+        means.iter().map(move |has_mean| ArimaOrder { p: *p, d, q: *q, has_mean: *has_mean })
     });
     let fitted = orders.filter_map(|order| Some((order, fit(series, beside, order, horizon)?)));
     fitted.min_by(|(_, a), (_, b)| a.criterion.total_cmp(&b.criterion))
 }
 
 /// Fits one order. Covariates are assumed to keep their last value.
-pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: usize) -> Option<Candidate> {
+pub(super) fn fit(
+    series: &[f64],
+    beside: &[Vec<f64>],
+    order: ArimaOrder,
+    horizon: usize,
+) -> Option<ForecastCandidate> {
     let differences = |values: &[f64]| -> Vec<f64> {
         if order.d == 0 { values.to_vec() } else { values.windows(2).map(|pair| pair[1] - pair[0]).collect() }
     };
@@ -66,13 +75,13 @@ pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: us
         return None;
     }
     let process = if order.p + order.q == 0 {
-        Arma::of(&[], 0)
+        ArmaProcess::of(&[], 0)
     } else {
         let ask = |numbers: &[f64]| {
-            -likelihood(&Arma::of(numbers, order.p), &values, &columns).unwrap_or(f64::NEG_INFINITY)
+            -likelihood(&ArmaProcess::of(numbers, order.p), &values, &columns).unwrap_or(f64::NEG_INFINITY)
         };
         let start = vec![0.1; order.p + order.q];
-        Arma::of(&minimise(&start, 0.4, ask).0, order.p)
+        ArmaProcess::of(&minimise(&start, 0.4, ask).0, order.p)
     };
     let likelihood = likelihood(&process, &values, &columns)?;
     let regression = regression(&process, &values, &columns)?;
@@ -104,7 +113,7 @@ pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: us
     accumulate(&mut squares, 0.0);
     let deviations =
         squares.iter().map(|square| (square.max(filtered.next_scale) * variance).sqrt()).collect();
-    Some(Candidate {
+    Some(ForecastCandidate {
         criterion: adjusted_criterion(likelihood, count, values.len())?,
         one_step_error: mean_size(&filtered.innovations[0]),
         freedom: n - count as f64,
@@ -115,7 +124,7 @@ pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: us
 }
 
 /// Log-likelihood, maximised over the variance and the coefficients of the columns.
-fn likelihood(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
+fn likelihood(process: &ArmaProcess, values: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
     let all: Vec<&[f64]> = std::iter::once(values).chain(columns.iter().map(Vec::as_slice)).collect();
     let mut filtered = process.filter(&all);
     let regressors = filtered.innovations.split_off(1);
@@ -138,14 +147,18 @@ fn residual(target: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
     (residual.is_finite() && residual > 0.0).then_some(residual)
 }
 
-fn regression(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<crate::statistics::Fit> {
+fn regression(
+    process: &ArmaProcess,
+    values: &[f64],
+    columns: &[Vec<f64>],
+) -> Option<crate::statistics::LeastSquaresFit> {
     let all: Vec<&[f64]> = std::iter::once(values).chain(columns.iter().map(Vec::as_slice)).collect();
     let mut filtered = process.filter(&all);
     let regressors = filtered.innovations.split_off(1);
     let target = filtered.innovations.swap_remove(0);
     if regressors.is_empty() {
         let residual = residual(&target, &[])?;
-        return Some(crate::statistics::Fit { coefficients: vec![], errors: vec![], residual });
+        return Some(crate::statistics::LeastSquaresFit { coefficients: vec![], errors: vec![], residual });
     }
     least_squares(&regressors, &target)
 }

@@ -5,12 +5,12 @@ use nalgebra::{SMatrix, SVector};
 /// Dimension of the state: enough for two autoregressive and two moving-average terms.
 const SIZE: usize = 3;
 
-type Matrix = SMatrix<f64, SIZE, SIZE>;
-type Vector = SVector<f64, SIZE>;
+type StateMatrix = SMatrix<f64, SIZE, SIZE>;
+type StateVector = SVector<f64, SIZE>;
 
 /// Coefficients of a process.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Arma {
+pub(super) struct ArmaProcess {
     /// Autoregressive coefficients.
     pub(super) phi: Vec<f64>,
     /// Moving-average coefficients.
@@ -19,7 +19,7 @@ pub(super) struct Arma {
 
 /// Columns after the filter.
 #[derive(Debug)]
-pub(super) struct Filtered {
+pub(super) struct FilteredColumns {
     /// Innovations of each column, scaled to one variance.
     pub(super) innovations: Vec<Vec<f64>>,
     /// Sum of the logarithms of the scales.
@@ -30,7 +30,7 @@ pub(super) struct Filtered {
     pub(super) next_scale: f64,
 }
 
-impl Arma {
+impl ArmaProcess {
     /// The process of unconstrained parameters: each is mapped to a partial autocorrelation, so that the process is
     /// stationary and invertible.
     pub(super) fn of(numbers: &[f64], p: usize) -> Self {
@@ -40,8 +40,8 @@ impl Arma {
         Self { phi: levinson(values), theta }
     }
 
-    fn transition(&self) -> Matrix {
-        let mut matrix = Matrix::zeros();
+    fn transition(&self) -> StateMatrix {
+        let mut matrix = StateMatrix::zeros();
         for (at, phi) in self.phi.iter().enumerate() {
             matrix[(at, 0)] = *phi;
         }
@@ -51,8 +51,8 @@ impl Arma {
         matrix
     }
 
-    fn selection(&self) -> Vector {
-        let mut vector = Vector::zeros();
+    fn selection(&self) -> StateVector {
+        let mut vector = StateVector::zeros();
         vector[0] = 1.0;
         for (at, theta) in self.theta.iter().enumerate() {
             vector[at + 1] = *theta;
@@ -61,11 +61,11 @@ impl Arma {
     }
 
     /// Filters columns of equal length. A process has at most two autoregressive and two moving-average terms.
-    pub(super) fn filter(&self, columns: &[&[f64]]) -> Filtered {
+    pub(super) fn filter(&self, columns: &[&[f64]]) -> FilteredColumns {
         let (transition, selection) = (self.transition(), self.selection());
         let noise = selection * selection.transpose();
         let mut covariance = stationary(&transition, &noise);
-        let mut states = vec![Vector::zeros(); columns.len()];
+        let mut states = vec![StateVector::zeros(); columns.len()];
         let length = columns.first().map_or(0, |column| column.len());
         let mut innovations: Vec<Vec<f64>> = columns.iter().map(|_| Vec::with_capacity(length)).collect();
         let mut log_scale = 0.0;
@@ -82,7 +82,7 @@ impl Arma {
                 transition * covariance * transition.transpose() + noise - gain * gain.transpose() * scale;
         }
         let next = states.iter().map(|state| state[0]).collect();
-        Filtered { innovations, log_scale, next, next_scale: covariance[(0, 0)] }
+        FilteredColumns { innovations, log_scale, next, next_scale: covariance[(0, 0)] }
     }
 
     /// Impulse response: effect of an innovation on the value after 0, 1, 2, … steps.
@@ -137,7 +137,7 @@ fn levinson(partial: &[f64]) -> Vec<f64> {
 
 /// Stationary covariance of the state: the infinite sum of the noise propagated over all steps, by repeated doubling of the
 /// number of steps.
-fn stationary(transition: &Matrix, noise: &Matrix) -> Matrix {
+fn stationary(transition: &StateMatrix, noise: &StateMatrix) -> StateMatrix {
     let (mut sum, mut power) = (*noise, *transition);
     for _ in 0..40 {
         let more = power * sum * power.transpose();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_first_value_has_the_stationary_variance() {
-        let process = Arma { phi: vec![0.8], theta: vec![] };
+        let process = ArmaProcess { phi: vec![0.8], theta: vec![] };
         let filtered = process.filter(&[&[1.0, 0.8, 0.64]]);
         assert!((filtered.log_scale - (1.0_f64 / 0.36).ln()).abs() < 1e-9);
         assert!((filtered.innovations[0][0] - 0.6).abs() < 1e-9 && filtered.innovations[0][2].abs() < 1e-12);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn impulse_responses_and_forecasts_agree() {
-        let process = Arma { phi: vec![0.5, 0.2], theta: vec![0.4] };
+        let process = ArmaProcess { phi: vec![0.5, 0.2], theta: vec![0.4] };
         assert_eq!(process.weights(3), [1.0, 0.9, 0.65]);
         let following = process.continue_from(&[0.0, 0.0, 1.0], &[0.0, 0.0, 1.0], 2);
         assert!((following[0] - 0.9).abs() < 1e-12 && (following[1] - 0.65).abs() < 1e-12, "{following:?}");
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn any_parameters_give_a_stationary_process() {
         for numbers in [[3.0, -3.0, 2.0], [-9.0, 9.0, -9.0], [0.1, 0.2, 0.3]] {
-            let process = Arma::of(&numbers, 2);
+            let process = ArmaProcess::of(&numbers, 2);
             assert!(process.weights(20_000).last().unwrap().abs() < 1.0, "{process:?}");
         }
     }

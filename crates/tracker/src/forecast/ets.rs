@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::arima::mean_size;
-use super::minimise::minimise;
-use super::{Candidate, adjusted_criterion};
+use super::nelder_mead::minimise;
+use super::{ForecastCandidate, adjusted_criterion};
 
 /// Smoothed components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum SmoothingForm {
     /// A level.
     Level,
     /// A level and a trend.
@@ -18,7 +18,7 @@ pub enum Form {
     Damped,
 }
 
-impl Form {
+impl SmoothingForm {
     const ALL: [Self; 3] = [Self::Level, Self::Trend, Self::Damped];
 
     /// Display name.
@@ -42,7 +42,7 @@ impl Form {
 
 /// Parameters of the smoothing.
 #[derive(Debug, Clone, Copy)]
-struct Smoothing {
+struct SmoothingParameters {
     alpha: f64,
     beta: f64,
     phi: f64,
@@ -50,31 +50,31 @@ struct Smoothing {
     trend: f64,
 }
 
-/// The form with the lowest AICc.
-pub(super) fn best(series: &[f64], horizon: usize) -> Option<(Form, Candidate)> {
-    let fitted = Form::ALL.into_iter().filter_map(|form| Some((form, fit(series, form, horizon)?)));
+/// The form with the lowest `AICc`.
+pub(super) fn best(series: &[f64], horizon: usize) -> Option<(SmoothingForm, ForecastCandidate)> {
+    let fitted = SmoothingForm::ALL.into_iter().filter_map(|form| Some((form, fit(series, form, horizon)?)));
     fitted.min_by(|(_, a), (_, b)| a.criterion.total_cmp(&b.criterion))
 }
 
 /// Fits one form.
-pub(super) fn fit(series: &[f64], form: Form, horizon: usize) -> Option<Candidate> {
+pub(super) fn fit(series: &[f64], form: SmoothingForm, horizon: usize) -> Option<ForecastCandidate> {
     let count = form.coefficients();
     if series.len() < count + 2 {
         return None;
     }
     let scale = spread(series)?;
-    let (level, trend) = beginning(series);
-    let read = |numbers: &[f64]| Smoothing::of(form, numbers, (level, trend, scale));
+    let (level, trend) = initial_state(series);
+    let read = |numbers: &[f64]| SmoothingParameters::of(form, numbers, (level, trend, scale));
     let ask = |numbers: &[f64]| {
         read(numbers).errors(series).0.iter().map(|error| error * error).sum::<f64>() / scale.powi(2)
     };
     let starts: &[[f64; 2]] =
-        if form == Form::Level { &[[0.0, 0.0], [-2.0, 0.0]] } else { &[[0.0, -2.0], [-2.0, -3.0]] };
+        if form == SmoothingForm::Level { &[[0.0, 0.0], [-2.0, 0.0]] } else { &[[0.0, -2.0], [-2.0, -3.0]] };
     let found = starts.iter().map(|[alpha, beta]| {
         let start: Vec<f64> = match form {
-            Form::Level => vec![*alpha, 0.0],
-            Form::Trend => vec![*alpha, *beta, 0.0, 0.0],
-            Form::Damped => vec![*alpha, *beta, 0.0, 0.0, 0.0],
+            SmoothingForm::Level => vec![*alpha, 0.0],
+            SmoothingForm::Trend => vec![*alpha, *beta, 0.0, 0.0],
+            SmoothingForm::Damped => vec![*alpha, *beta, 0.0, 0.0, 0.0],
         };
         minimise(&start, 0.6, ask)
     });
@@ -97,7 +97,7 @@ pub(super) fn fit(series: &[f64], form: Form, horizon: usize) -> Option<Candidat
         spread += (smoothing.alpha + smoothing.beta * sum).powi(2);
     }
     let likelihood = -0.5 * n * ((std::f64::consts::TAU * squares / n).ln() + 1.0);
-    Some(Candidate {
+    Some(ForecastCandidate {
         criterion: adjusted_criterion(likelihood, count, series.len())?,
         one_step_error: mean_size(&errors),
         freedom: n - count as f64,
@@ -107,18 +107,20 @@ pub(super) fn fit(series: &[f64], form: Form, horizon: usize) -> Option<Candidat
     })
 }
 
-impl Smoothing {
+impl SmoothingParameters {
     /// The smoothing of unconstrained parameters: shares are mapped to 0…1, and the initial state is measured in units of
     /// the spread of the series.
-    fn of(form: Form, numbers: &[f64], (level, trend, scale): (f64, f64, f64)) -> Self {
+    fn of(form: SmoothingForm, numbers: &[f64], (level, trend, scale): (f64, f64, f64)) -> Self {
         let share = |at: usize| 1.0 / (1.0 + (-numbers[at]).exp());
         let alpha = share(0).clamp(1e-4, 1.0 - 1e-4);
         match form {
-            Form::Level => Self { alpha, beta: 0.0, phi: 0.0, level: level + scale * numbers[1], trend: 0.0 },
-            Form::Trend | Form::Damped => Self {
+            SmoothingForm::Level => {
+                Self { alpha, beta: 0.0, phi: 0.0, level: level + scale * numbers[1], trend: 0.0 }
+            }
+            SmoothingForm::Trend | SmoothingForm::Damped => Self {
                 alpha,
                 beta: alpha * share(1),
-                phi: if form == Form::Damped { 0.8 + 0.18 * share(4) } else { 1.0 },
+                phi: if form == SmoothingForm::Damped { 0.8 + 0.18 * share(4) } else { 1.0 },
                 level: level + scale * numbers[2],
                 trend: trend + scale * numbers[3] / 4.0,
             },
@@ -143,7 +145,7 @@ impl Smoothing {
 }
 
 /// Initial level and trend: a line through the first values.
-fn beginning(series: &[f64]) -> (f64, f64) {
+fn initial_state(series: &[f64]) -> (f64, f64) {
     let first = &series[..series.len().min(10)];
     let mean = first.iter().sum::<f64>() / first.len() as f64;
     let trend = crate::statistics::slope(first, 0.9).map_or(0.0, |(slope, _)| slope);

@@ -1,32 +1,32 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::numbers::Numbers;
+use crate::random_numbers::RandomNumberStream;
 
 #[derive(Deserialize)]
-struct Case {
+struct ForecastCase {
     kind: String,
     series: Vec<f64>,
-    origins: Vec<Origin>,
+    origins: Vec<ForecastOrigin>,
 }
 
 #[derive(Deserialize)]
-struct Origin {
+struct ForecastOrigin {
     at: usize,
     actual: f64,
-    arima: Theirs,
-    ets: Theirs,
+    arima: ReferenceForecast,
+    ets: ReferenceForecast,
     best: f64,
 }
 
 #[derive(Deserialize)]
-struct Theirs {
+struct ReferenceForecast {
     forecast: f64,
 }
 
 #[test]
 fn forecasts_are_as_accurate_as_statsmodels() {
-    let cases: Vec<Case> = crate::statistics::cases("forecasts");
+    let cases: Vec<ForecastCase> = crate::statistics::cases("forecasts");
     let mut ours = [0.0; 3];
     let mut theirs = [0.0; 3];
     for case in &cases {
@@ -54,52 +54,52 @@ fn forecasts_are_as_accurate_as_statsmodels() {
 
 #[test]
 fn invalid_requests_are_rejected() {
-    let of = |series: &[f64]| forecast(&Question::next(series));
+    let of = |series: &[f64]| forecast(&ForecastRequest::next(series));
     assert_eq!(of(&[]), Err(ForecastError::Empty));
     assert_eq!(of(&[0.1, f64::NAN]), Err(ForecastError::NotFinite(1)));
     assert_eq!(of(&[f64::INFINITY]), Err(ForecastError::NotFinite(0)));
     let short = [vec![1.0]];
-    let beside = Question { beside: &short, ..Question::next(&[0.1, 0.2]) };
+    let beside = ForecastRequest { beside: &short, ..ForecastRequest::next(&[0.1, 0.2]) };
     assert_eq!(forecast(&beside), Err(ForecastError::Beside(0)));
-    let sure = Question { confidence: 1.0, ..Question::next(&[0.1, 0.2]) };
+    let sure = ForecastRequest { confidence: 1.0, ..ForecastRequest::next(&[0.1, 0.2]) };
     assert_eq!(forecast(&sure), Err(ForecastError::Confidence));
 }
 
 #[test]
 fn few_values_have_a_named_fallback() {
-    let one = forecast(&Question::next(&[0.5])).unwrap();
-    assert_eq!((one.model, one.steps[0].interval, one.past.count), (Model::LastValue, None, 0));
-    let two = forecast(&Question::next(&[0.5, 0.7])).unwrap();
-    assert_eq!(two.model, Model::LastValue, "{two:?}");
-    let same = forecast(&Question::next(&[0.5; 30])).unwrap();
+    let one = forecast(&ForecastRequest::next(&[0.5])).unwrap();
+    assert_eq!((one.model, one.steps[0].interval, one.past.count), (ForecastModel::LastValue, None, 0));
+    let two = forecast(&ForecastRequest::next(&[0.5, 0.7])).unwrap();
+    assert_eq!(two.model, ForecastModel::LastValue, "{two:?}");
+    let same = forecast(&ForecastRequest::next(&[0.5; 30])).unwrap();
     assert_eq!(same.steps[0].interval, Some((0.5, 0.5)));
     assert!(same.reason.unwrap().contains("the same"));
-    let line = forecast(&Question::next(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6])).unwrap();
-    assert_eq!(line.model, Model::Linear);
+    let line = forecast(&ForecastRequest::next(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6])).unwrap();
+    assert_eq!(line.model, ForecastModel::Linear);
     assert!((line.steps[0].value - 0.7).abs() < 1e-9, "{line:?}");
 }
 
 #[test]
 fn covariates_narrow_the_interval() {
-    let mut numbers = Numbers(9);
+    let mut numbers = RandomNumberStream(9);
     let load: Vec<f64> = (0..60).map(|_| numbers.normal()).collect();
     let series: Vec<f64> = load.iter().map(|load| 1.0 + 2.0 * load + 0.1 * numbers.normal()).collect();
     let beside = [load.clone()];
-    let with = forecast(&Question { beside: &beside, ..Question::next(&series) }).unwrap();
-    let without = forecast(&Question::next(&series)).unwrap();
+    let with = forecast(&ForecastRequest { beside: &beside, ..ForecastRequest::next(&series) }).unwrap();
+    let without = forecast(&ForecastRequest::next(&series)).unwrap();
     let span = |forecast: &Forecast| forecast.steps[0].interval.map(|(low, high)| high - low).unwrap();
-    assert!(matches!(with.model, Model::Arima(_)) && span(&with) < span(&without) / 3.0, "{with:?}");
+    assert!(matches!(with.model, ForecastModel::Arima(_)) && span(&with) < span(&without) / 3.0, "{with:?}");
 }
 
 #[test]
 fn the_last_value_is_used_when_it_was_closer() {
-    let mut numbers = Numbers(12);
+    let mut numbers = RandomNumberStream(12);
     let yielded = (0..40)
         .map(|_| simulated(2, 30, &mut numbers))
         .filter(|walk| {
-            let found = forecast(&Question::next(walk)).unwrap();
+            let found = forecast(&ForecastRequest::next(walk)).unwrap();
             let says_so = found.reason.as_deref().is_some_and(|reason| reason.contains("was closer"));
-            assert_eq!(says_so, found.model == Model::LastValue, "{found:?}");
+            assert_eq!(says_so, found.model == ForecastModel::LastValue, "{found:?}");
             says_so
         })
         .count();
@@ -108,15 +108,15 @@ fn the_last_value_is_used_when_it_was_closer() {
 
 #[test]
 fn a_long_series_is_fast() {
-    let mut numbers = Numbers(3);
+    let mut numbers = RandomNumberStream(3);
     let long = simulated(1, 10_000, &mut numbers);
     let began = std::time::Instant::now();
-    forecast(&Question::next(&long)).unwrap();
+    forecast(&ForecastRequest::next(&long)).unwrap();
     assert!(began.elapsed() < std::time::Duration::from_millis(500), "{:?}", began.elapsed());
 }
 
 /// Series like those of metrics: noise, autoregressive, random walk, linear trend, random walk with drift.
-fn simulated(kind: usize, length: usize, numbers: &mut Numbers) -> Vec<f64> {
+fn simulated(kind: usize, length: usize, numbers: &mut RandomNumberStream) -> Vec<f64> {
     let (mut value, mut series) = (0.0, Vec::new());
     for at in 0..length {
         let noise = numbers.normal();
@@ -134,12 +134,12 @@ fn simulated(kind: usize, length: usize, numbers: &mut Numbers) -> Vec<f64> {
 
 #[test]
 fn ninety_percent_intervals_cover_ninety_percent() {
-    let mut numbers = Numbers(1);
+    let mut numbers = RandomNumberStream(1);
     let (mut covered, mut asked) = (0_u32, 0_u32);
     for number in 0..1_200 {
         let length = 24 + number % 40;
         let series = simulated(number % 5, length + 1, &mut numbers);
-        let found = forecast(&Question::next(&series[..length])).unwrap();
+        let found = forecast(&ForecastRequest::next(&series[..length])).unwrap();
         let (low, high) = found.steps[0].interval.unwrap();
         covered += u32::from((low..=high).contains(&series[length]));
         asked += 1;

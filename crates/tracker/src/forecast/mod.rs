@@ -3,11 +3,11 @@
 //! Candidates are ARIMA and exponential smoothing; the reference is the last value. All are backtested at the last positions
 //! of the series, each with only the values before it. If the last value was closer, it is the forecast.
 
+mod accuracy;
 mod arima;
 mod arma;
 mod ets;
-mod minimise;
-mod past;
+mod nelder_mead;
 
 #[cfg(test)]
 mod forecast_tests;
@@ -15,9 +15,9 @@ mod forecast_tests;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use arima::Order;
-pub use ets::Form;
-pub use past::Past;
+pub use accuracy::ForecastAccuracy;
+pub use arima::ArimaOrder;
+pub use ets::SmoothingForm;
 
 use crate::statistics::{is_constant, mean, slope, standard_deviation, student_quantile};
 
@@ -32,18 +32,18 @@ const SHARE_OF_PLACES: usize = 3;
 /// Forecast model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Model {
+pub enum ForecastModel {
     /// An ARIMA process.
-    Arima(Order),
+    Arima(ArimaOrder),
     /// Exponential smoothing.
-    Ets(Form),
+    Ets(SmoothingForm),
     /// A line through all values, for short series.
     Linear,
     /// The last value, repeated.
     LastValue,
 }
 
-impl Model {
+impl ForecastModel {
     /// Display name.
     pub fn name(&self) -> String {
         match self {
@@ -59,20 +59,20 @@ impl Model {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
     /// The model.
-    pub model: Model,
+    pub model: ForecastModel,
     /// Expected next values.
-    pub steps: Vec<Expected>,
+    pub steps: Vec<ForecastValue>,
     /// Coverage probability of the intervals.
     pub confidence: f64,
     /// Accuracy of the model in the backtest.
-    pub past: Past,
+    pub past: ForecastAccuracy,
     /// Reason for the model, if another one was rejected.
     pub reason: Option<String>,
 }
 
 /// An expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Expected {
+pub struct ForecastValue {
     /// The value.
     pub value: f64,
     /// Its interval at the requested confidence; `None` if there are too few values.
@@ -81,7 +81,7 @@ pub struct Expected {
 
 /// Request for a forecast.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Question<'series> {
+pub struct ForecastRequest<'series> {
     /// The series.
     pub series: &'series [f64],
     /// Covariates, as columns of the same length as the series; may be empty.
@@ -91,10 +91,10 @@ pub struct Question<'series> {
     /// Coverage probability of the intervals, such as 0.9.
     pub confidence: f64,
     /// Model chosen earlier, which skips the search.
-    pub known: Option<Model>,
+    pub known: Option<ForecastModel>,
 }
 
-impl<'series> Question<'series> {
+impl<'series> ForecastRequest<'series> {
     /// A request for the next value with a 90 % interval.
     pub fn next(series: &'series [f64]) -> Self {
         Self { series, beside: &[], horizon: 1, confidence: 0.9, known: None }
@@ -120,7 +120,7 @@ pub enum ForecastError {
 
 /// A fitted candidate model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Candidate {
+pub(crate) struct ForecastCandidate {
     criterion: f64,
     one_step_error: f64,
     freedom: f64,
@@ -129,7 +129,7 @@ pub(crate) struct Candidate {
     deviations: Vec<f64>,
 }
 
-/// Corrected Akaike information criterion (AICc); `None` for a series too short for the number of coefficients.
+/// Corrected Akaike information criterion (`AICc`); `None` for a series too short for the number of coefficients.
 fn adjusted_criterion(likelihood: f64, coefficients: usize, values: usize) -> Option<f64> {
     let (k, n) = (coefficients as f64, values as f64);
     (n > k + 1.0 && likelihood.is_finite())
@@ -137,29 +137,29 @@ fn adjusted_criterion(likelihood: f64, coefficients: usize, values: usize) -> Op
 }
 
 /// Forecasts a series.
-pub fn forecast(question: &Question) -> Result<Forecast, ForecastError> {
+pub fn forecast(question: &ForecastRequest) -> Result<Forecast, ForecastError> {
     check(question)?;
     let skipped = question.series.len().saturating_sub(LONGEST);
     let beside: Vec<Vec<f64>> = question.beside.iter().map(|column| column[skipped..].to_vec()).collect();
-    let question = &Question { series: &question.series[skipped..], beside: &beside, ..*question };
+    let question = &ForecastRequest { series: &question.series[skipped..], beside: &beside, ..*question };
     let (series, few) = (question.series, question.series.len() < FEW);
     if is_constant(series) {
         let reason = if series.len() == 1 { "there is one value" } else { "all values are the same" };
-        return Ok(unchanging(question, reason));
+        return Ok(constant_forecast(question, reason));
     }
     if few {
-        let mut found = expect(question, series, Model::Linear);
-        found.past = past(question, Model::Linear);
+        let mut found = forecast_with_model(question, series, ForecastModel::Linear);
+        found.past = backtest(question, ForecastModel::Linear);
         found.reason = Some(format!("{} values are too few for another model", series.len()));
-        return Ok(yield_to_last_value(question, found));
+        return Ok(prefer_last_value(question, found));
     }
     let model = question.known.unwrap_or_else(|| choose(series, question.beside));
-    let mut found = expect(question, series, model);
-    found.past = past(question, model);
-    Ok(yield_to_last_value(question, found))
+    let mut found = forecast_with_model(question, series, model);
+    found.past = backtest(question, model);
+    Ok(prefer_last_value(question, found))
 }
 
-fn check(question: &Question) -> Result<(), ForecastError> {
+fn check(question: &ForecastRequest) -> Result<(), ForecastError> {
     if question.series.is_empty() {
         return Err(ForecastError::Empty);
     }
@@ -178,61 +178,67 @@ fn check(question: &Question) -> Result<(), ForecastError> {
     Ok(())
 }
 
-/// Chooses between the best models of both families by their one-step errors. Their AICc values are not comparable, because
+/// Chooses between the best models of both families by their one-step errors. Their `AICc` values are not comparable, because
 /// one of them may be computed on differences.
-fn choose(series: &[f64], beside: &[Vec<f64>]) -> Model {
-    let arima = arima::best(series, beside, 1).map(|(order, found)| (Model::Arima(order), found));
-    let ets = ets::best(series, 1).map(|(form, found)| (Model::Ets(form), found));
+fn choose(series: &[f64], beside: &[Vec<f64>]) -> ForecastModel {
+    let arima = arima::best(series, beside, 1).map(|(order, found)| (ForecastModel::Arima(order), found));
+    let ets = ets::best(series, 1).map(|(form, found)| (ForecastModel::Ets(form), found));
     let both = [arima, ets].into_iter().flatten();
     let best = both.min_by(|(_, a), (_, b)| a.one_step_error.total_cmp(&b.one_step_error));
-    best.map_or(Model::LastValue, |(model, _)| model)
+    best.map_or(ForecastModel::LastValue, |(model, _)| model)
 }
 
 /// Forecast of a model for a series.
-fn expect(question: &Question, series: &[f64], model: Model) -> Forecast {
+fn forecast_with_model(question: &ForecastRequest, series: &[f64], model: ForecastModel) -> Forecast {
     let beside: Vec<Vec<f64>> =
         question.beside.iter().map(|column| column[..series.len()].to_vec()).collect();
     let candidate = match model {
-        Model::Arima(order) => arima::fit(series, &beside, order, question.horizon),
-        Model::Ets(form) => ets::fit(series, form, question.horizon),
-        Model::Linear => line(series, question.horizon),
-        Model::LastValue => last_value(series, question.horizon),
+        ForecastModel::Arima(order) => arima::fit(series, &beside, order, question.horizon),
+        ForecastModel::Ets(form) => ets::fit(series, form, question.horizon),
+        ForecastModel::Linear => line(series, question.horizon),
+        ForecastModel::LastValue => last_value(series, question.horizon),
     };
     let (model, candidate) = match candidate {
         Some(candidate) => (model, Some(candidate)),
-        None => (Model::LastValue, last_value(series, question.horizon)),
+        None => (ForecastModel::LastValue, last_value(series, question.horizon)),
     };
     let steps = match candidate {
         Some(candidate) => candidate.steps(question.confidence),
         None => vec![
-            Expected { value: series.last().copied().unwrap_or(f64::NAN), interval: None };
+            ForecastValue { value: series.last().copied().unwrap_or(f64::NAN), interval: None };
             question.horizon
         ],
     };
-    Forecast { model, steps, confidence: question.confidence, past: Past::default(), reason: None }
+    Forecast {
+        model,
+        steps,
+        confidence: question.confidence,
+        past: ForecastAccuracy::default(),
+        reason: None,
+    }
 }
 
-impl Candidate {
-    fn steps(&self, confidence: f64) -> Vec<Expected> {
+impl ForecastCandidate {
+    fn steps(&self, confidence: f64) -> Vec<ForecastValue> {
         let wide = student_quantile(0.5 + confidence / 2.0, self.freedom) * self.inflation;
         let both = self.means.iter().zip(&self.deviations);
         both.map(|(value, deviation)| {
             let half = wide * deviation;
             let interval = half.is_finite().then_some((value - half, value + half));
-            Expected { value: *value, interval }
+            ForecastValue { value: *value, interval }
         })
         .collect()
     }
 }
 
 /// Backtests a model at the last positions of the series.
-fn past(question: &Question, model: Model) -> Past {
+fn backtest(question: &ForecastRequest, model: ForecastModel) -> ForecastAccuracy {
     let series = question.series;
     let places = (series.len() / SHARE_OF_PLACES).min(MOST_PLACES);
-    let mut past = Past::default();
+    let mut past = ForecastAccuracy::default();
     for at in series.len() - places..series.len() {
-        let one = Question { horizon: 1, ..*question };
-        if let Some(expected) = expect(&one, &series[..at], model).steps.first() {
+        let one = ForecastRequest { horizon: 1, ..*question };
+        if let Some(expected) = forecast_with_model(&one, &series[..at], model).steps.first() {
             past.add(expected, series[at], series[at - 1]);
         }
     }
@@ -240,34 +246,34 @@ fn past(question: &Question, model: Model) -> Past {
 }
 
 /// Replaces the forecast by the last value if that was closer in the backtest.
-fn yield_to_last_value(question: &Question, found: Forecast) -> Forecast {
+fn prefer_last_value(question: &ForecastRequest, found: Forecast) -> Forecast {
     let is_beaten = found.past.beats_last_value_by().is_some_and(|by| by < 0.0);
-    if !is_beaten || found.model == Model::LastValue {
+    if !is_beaten || found.model == ForecastModel::LastValue {
         return found;
     }
     let places =
         if found.past.count == 1 { "value".to_owned() } else { format!("{} values", found.past.count) };
     let reason = format!("the last value was closer than {} for the last {places}", found.model.name());
-    let mut yielded = expect(question, question.series, Model::LastValue);
-    yielded.past = past(question, Model::LastValue);
+    let mut yielded = forecast_with_model(question, question.series, ForecastModel::LastValue);
+    yielded.past = backtest(question, ForecastModel::LastValue);
     yielded.reason = Some(reason);
     yielded
 }
 
-fn unchanging(question: &Question, reason: &str) -> Forecast {
+fn constant_forecast(question: &ForecastRequest, reason: &str) -> Forecast {
     let value = question.series.last().copied().unwrap_or(f64::NAN);
     // A single value has no variation to estimate an interval from.
     let interval = (question.series.len() > 1).then_some((value, value));
     Forecast {
-        model: Model::LastValue,
-        steps: vec![Expected { value, interval }; question.horizon],
+        model: ForecastModel::LastValue,
+        steps: vec![ForecastValue { value, interval }; question.horizon],
         confidence: question.confidence,
-        past: past(question, Model::LastValue),
+        past: backtest(question, ForecastModel::LastValue),
         reason: Some(reason.to_owned()),
     }
 }
 
-fn line(series: &[f64], horizon: usize) -> Option<Candidate> {
+fn line(series: &[f64], horizon: usize) -> Option<ForecastCandidate> {
     let (by, _) = slope(series, 0.9)?;
     let n = series.len() as f64;
     let (centre, middle) = (mean(series)?, (n - 1.0) / 2.0);
@@ -277,7 +283,7 @@ fn line(series: &[f64], horizon: usize) -> Option<Candidate> {
     let spread = n * (n * n - 1.0) / 12.0;
     let places: Vec<f64> = (0..horizon).map(|step| n + step as f64).collect();
     let deviation = |place: &f64| (variance * (1.0 + 1.0 / n + (place - middle).powi(2) / spread)).sqrt();
-    Some(Candidate {
+    Some(ForecastCandidate {
         criterion: 0.0,
         one_step_error: arima::mean_size(&rest),
         freedom: n - 2.0,
@@ -288,11 +294,11 @@ fn line(series: &[f64], horizon: usize) -> Option<Candidate> {
 }
 
 /// Repeats the last value; the interval comes from the changes between values.
-fn last_value(series: &[f64], horizon: usize) -> Option<Candidate> {
+fn last_value(series: &[f64], horizon: usize) -> Option<ForecastCandidate> {
     let changes: Vec<f64> = series.windows(2).map(|pair| pair[1] - pair[0]).collect();
     standard_deviation(&changes)?;
     let size = (changes.iter().map(|change| change * change).sum::<f64>() / changes.len() as f64).sqrt();
-    Some(Candidate {
+    Some(ForecastCandidate {
         criterion: 0.0,
         one_step_error: arima::mean_size(&changes),
         freedom: changes.len() as f64,

@@ -2,21 +2,28 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-fn cycle(at_ms: i64, roi: f64) -> Cycle {
+fn cycle(at_ms: i64, roi: f64) -> CycleMeasurements {
     let metrics = BTreeMap::from([("reliability".to_owned(), roi)]);
-    let modules = vec![Measured {
+    let modules = vec![HistorySample {
         name: "a.py".into(),
         roi,
         raroi: Some(roi / 2.0),
         metrics: metrics.clone(),
-        ..Measured::default()
+        ..HistorySample::default()
     }];
-    Cycle { at_ms, run: "r".into(), roi: Some(roi), modules, metrics, ..Cycle::default() }
+    CycleMeasurements {
+        at_ms,
+        run: "r".into(),
+        roi: Some(roi),
+        modules,
+        metrics,
+        ..CycleMeasurements::default()
+    }
 }
 
 #[test]
 fn series_stay_aligned_with_their_cycles() {
-    let mut history = History::default();
+    let mut history = RoiHistory::default();
     assert_eq!(history.update(cycle(1, 0.5)), Vec::<String>::new());
     let mut second = cycle(2, 0.75);
     second.metrics = BTreeMap::from([("throughput".to_owned(), 9.0)]);
@@ -32,7 +39,7 @@ fn series_stay_aligned_with_their_cycles() {
 
 #[test]
 fn impossible_values_are_reported_and_left_out() {
-    let mut history = History::default();
+    let mut history = RoiHistory::default();
     history.update(cycle(5_000, 0.5));
     let mut wrong = cycle(4_000, f64::NAN);
     wrong.metrics = BTreeMap::from([("recovery_time".to_owned(), -1.0)]);
@@ -77,29 +84,30 @@ fn other_files_are_rejected_with_the_reason() {
 
 #[test]
 fn a_chosen_model_is_reused_until_there_are_more_values() {
-    let mut history = History::default();
+    let mut history = RoiHistory::default();
     for at in 0..30_i32 {
         history.update(cycle(i64::from(at), 0.3 + 0.01 * f64::from(at) + 0.02 * f64::from(at % 3)));
     }
-    let chosen = history.next("roi", &[]).unwrap().model;
-    history.remember([("roi", chosen)]);
-    assert_eq!(history.models["roi"], KnownModel { model: chosen, values: 30 });
+    let chosen = history.forecast_next("roi", &[]).unwrap().model;
+    history.store_models([("roi", chosen)]);
+    assert_eq!(history.models["roi"], ForecastModelChoice { model: chosen, values: 30 });
     // A known model is used even if it would not be chosen.
-    history.models.insert("roi".into(), KnownModel { model: Model::Linear, values: 30 });
-    let asked = history.next("roi", &[]).unwrap();
-    assert!(asked.model == Model::Linear || asked.reason.is_some(), "{asked:?}");
-    history.models.insert("roi".into(), KnownModel { model: Model::Linear, values: 20 });
-    assert_eq!(history.next("roi", &[]).unwrap().model, chosen);
+    history.models.insert("roi".into(), ForecastModelChoice { model: ForecastModel::Linear, values: 30 });
+    let asked = history.forecast_next("roi", &[]).unwrap();
+    assert!(asked.model == ForecastModel::Linear || asked.reason.is_some(), "{asked:?}");
+    history.models.insert("roi".into(), ForecastModelChoice { model: ForecastModel::Linear, values: 20 });
+    assert_eq!(history.forecast_next("roi", &[]).unwrap().model, chosen);
 }
 
 #[test]
 fn scenarios_and_synergy_are_ranked() {
-    let mut history = History::default();
+    let mut history = RoiHistory::default();
     for (scenario, roi) in [("normal", 0.2), ("hostile_input", 0.9)] {
-        let measured = Measured { name: scenario.into(), roi, ..Measured::default() };
-        history
-            .scenarios
-            .insert(scenario.into(), Tracked { levels: vec![measured.roi], ..Tracked::default() });
+        let measured = HistorySample { name: scenario.into(), roi, ..HistorySample::default() };
+        history.scenarios.insert(
+            scenario.into(),
+            HistorySeries { levels: vec![measured.roi], ..HistorySeries::default() },
+        );
         let synergy = BTreeMap::from([("synergy_roi".to_owned(), -roi)]);
         history.add_synergy(synergy.clone(), BTreeMap::from([(scenario.to_owned(), synergy)]));
     }
@@ -113,19 +121,19 @@ fn scenarios_and_synergy_are_ranked() {
 
 #[test]
 fn large_histories_are_fast() {
-    let mut history = History::default();
+    let mut history = RoiHistory::default();
     let scenarios: Vec<(String, f64)> = (0..12).map(|number| (format!("scenario_{number}"), 0.5)).collect();
-    let large = || Cycle {
+    let large = || CycleMeasurements {
         roi: Some(0.5),
         modules: (0..10_000)
-            .map(|number| Measured {
+            .map(|number| HistorySample {
                 name: format!("package/module_{number}.py"),
                 roi: 0.5,
                 scenarios: scenarios.clone(),
-                ..Measured::default()
+                ..HistorySample::default()
             })
             .collect(),
-        ..Cycle::default()
+        ..CycleMeasurements::default()
     };
     history.update(large());
     let took = least_of_five(|| {
@@ -136,7 +144,7 @@ fn large_histories_are_fast() {
     });
     assert!(took < Duration::from_millis(50), "{took:?}");
 
-    let mut long = History::default();
+    let mut long = RoiHistory::default();
     for at in 0..10_000 {
         long.update(cycle(at, 0.5));
     }

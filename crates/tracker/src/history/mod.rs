@@ -1,7 +1,7 @@
 //! Metrics of all cycles of a repository: `roi_history.json`.
 
 mod merge;
-mod questions;
+mod rankings;
 mod read;
 
 #[cfg(test)]
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::{Expected, Forecast, Model, Past, Question, forecast};
+use crate::forecast::{Forecast, ForecastAccuracy, ForecastModel, ForecastRequest, ForecastValue, forecast};
 use crate::metrics::is_possible;
 
-pub use merge::{Part, merged};
-pub use questions::{
+pub use merge::{HistoryPart, merged};
+pub use rankings::{
     ScenarioRank, SynergySummary, rank_scenario_synergy, rank_scenarios, rank_synergy, summarise_synergy,
 };
 pub use read::{HistoryError, read};
@@ -26,25 +26,25 @@ pub const VERSION: u32 = 1;
 /// Metrics of all cycles. A series has one entry per cycle since its first; `None` where the metric was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct History {
+pub struct RoiHistory {
     /// Version of the file format.
     pub version: u32,
     /// The cycles.
-    pub cycles: Vec<CycleMark>,
+    pub cycles: Vec<CycleHeader>,
     /// The ROI of the repository.
     pub roi_levels: Vec<f64>,
     /// Changes of the repository's ROI.
     pub roi_history: Vec<f64>,
     /// Modules by path.
-    pub modules: BTreeMap<String, Tracked>,
+    pub modules: BTreeMap<String, HistorySeries>,
     /// Scenarios by name.
-    pub scenarios: BTreeMap<String, Tracked>,
+    pub scenarios: BTreeMap<String, HistorySeries>,
     /// Metrics of the repository.
     pub metrics_history: BTreeMap<String, Vec<Option<f64>>>,
     /// Forecast of the ROI for each cycle.
-    pub predicted_roi: Vec<Option<Expected>>,
+    pub predicted_roi: Vec<Option<ForecastValue>>,
     /// Forecasts of metrics for each cycle.
-    pub predicted_metrics: BTreeMap<String, Vec<Option<Expected>>>,
+    pub predicted_metrics: BTreeMap<String, Vec<Option<ForecastValue>>>,
     /// Measurements of the synergy of workflows: `synergy_roi`, `synergy_reliability`, …
     pub synergy_history: Vec<BTreeMap<String, f64>>,
     /// Measurements of synergy by scenario.
@@ -55,7 +55,7 @@ pub struct History {
     pub complete: BTreeMap<String, String>,
     /// Forecast models chosen per metric, so that the search is not repeated each time.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub models: BTreeMap<String, KnownModel>,
+    pub models: BTreeMap<String, ForecastModelChoice>,
     /// The repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
@@ -63,9 +63,9 @@ pub struct History {
 
 /// A chosen forecast model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct KnownModel {
+pub struct ForecastModelChoice {
     /// The model.
-    pub model: Model,
+    pub model: ForecastModel,
     /// Length of the series when it was chosen.
     pub values: usize,
 }
@@ -75,7 +75,7 @@ const CHOICE_HOLDS: usize = 5;
 
 /// Time and run of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CycleMark {
+pub struct CycleHeader {
     /// Number, from 1.
     pub number: u64,
     /// Milliseconds since 1970.
@@ -90,7 +90,7 @@ pub struct CycleMark {
 /// Series of a module or a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Tracked {
+pub struct HistorySeries {
     /// Its ROI.
     pub levels: Vec<f64>,
     /// Its changes.
@@ -111,7 +111,7 @@ pub struct Tracked {
 
 /// Measurements of one cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Cycle {
+pub struct CycleMeasurements {
     /// Milliseconds since 1970.
     pub at_ms: i64,
     /// The run.
@@ -119,20 +119,20 @@ pub struct Cycle {
     /// ROI of the repository; `None` if it could not be measured.
     pub roi: Option<f64>,
     /// Modules.
-    pub modules: Vec<Measured>,
+    pub modules: Vec<HistorySample>,
     /// Scenarios.
-    pub scenarios: Vec<Measured>,
+    pub scenarios: Vec<HistorySample>,
     /// Metrics of the repository.
     pub metrics: BTreeMap<String, f64>,
     /// Forecast of the ROI, made before the cycle.
-    pub predicted_roi: Option<Expected>,
+    pub predicted_roi: Option<ForecastValue>,
     /// Forecasts of metrics, made before the cycle.
-    pub predicted_metrics: BTreeMap<String, Expected>,
+    pub predicted_metrics: BTreeMap<String, ForecastValue>,
 }
 
 /// Measurements of a module or a scenario in one cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Measured {
+pub struct HistorySample {
     /// Its path or name.
     pub name: String,
     /// Its ROI.
@@ -147,7 +147,7 @@ pub struct Measured {
     pub entropy: Option<f64>,
 }
 
-impl Default for History {
+impl Default for RoiHistory {
     fn default() -> Self {
         Self {
             version: VERSION,
@@ -169,9 +169,9 @@ impl Default for History {
     }
 }
 
-impl History {
+impl RoiHistory {
     /// Appends a cycle. Impossible values are left out and returned as problems.
-    pub fn update(&mut self, cycle: Cycle) -> Vec<String> {
+    pub fn update(&mut self, cycle: CycleMeasurements) -> Vec<String> {
         let mut problems = Vec::new();
         let before = self.cycles.last();
         let at_ms = match before {
@@ -182,7 +182,7 @@ impl History {
             _ => cycle.at_ms,
         };
         let number = before.map_or(1, |last| last.number + 1);
-        self.cycles.push(CycleMark { number, at_ms, run: cycle.run, note: problems.first().cloned() });
+        self.cycles.push(CycleHeader { number, at_ms, run: cycle.run, note: problems.first().cloned() });
         match cycle.roi.filter(|roi| roi.is_finite()) {
             Some(roi) => {
                 push_level(&mut self.roi_levels, &mut self.roi_history, roi);
@@ -192,7 +192,7 @@ impl History {
         }
         for (place, all) in [(&mut self.modules, cycle.modules), (&mut self.scenarios, cycle.scenarios)] {
             for measured in all {
-                note(place, measured, &mut problems);
+                push_sample(place, measured, &mut problems);
             }
         }
         let length = self.cycles.len();
@@ -232,28 +232,28 @@ impl History {
 
     /// Forecast of the next value of a metric, with covariates; reuses the chosen model if it is recent. `None` if no
     /// forecast is possible.
-    pub fn next(&self, metric: &str, beside: &[Vec<f64>]) -> Option<Forecast> {
+    pub fn forecast_next(&self, metric: &str, beside: &[Vec<f64>]) -> Option<Forecast> {
         let series = self.series(metric);
-        let holds = |known: &&KnownModel| series.len() < known.values + CHOICE_HOLDS;
+        let holds = |known: &&ForecastModelChoice| series.len() < known.values + CHOICE_HOLDS;
         let known = self.models.get(metric).filter(holds).map(|known| known.model);
-        forecast(&Question { beside, known, ..Question::next(&series) }).ok()
+        forecast(&ForecastRequest { beside, known, ..ForecastRequest::next(&series) }).ok()
     }
 
     /// Stores the models of new forecasts for reuse.
-    pub fn remember<'name>(&mut self, made: impl IntoIterator<Item = (&'name str, Model)>) {
+    pub fn store_models<'name>(&mut self, made: impl IntoIterator<Item = (&'name str, ForecastModel)>) {
         for (metric, model) in made {
             let values = self.series(metric).len();
-            let is_new = |known: &KnownModel| values >= known.values + CHOICE_HOLDS;
+            let is_new = |known: &ForecastModelChoice| values >= known.values + CHOICE_HOLDS;
             if values > CHOICE_HOLDS && self.models.get(metric).is_none_or(is_new) {
-                self.models.insert(metric.to_owned(), KnownModel { model, values });
+                self.models.insert(metric.to_owned(), ForecastModelChoice { model, values });
             }
         }
     }
 
     /// Accuracy of the recorded forecasts, compared with the previous value as forecast; the first one has no previous
     /// value and is left out.
-    pub fn made(&self, metric: &str) -> Past {
-        let mut past = Past::default();
+    pub fn forecast_accuracy(&self, metric: &str) -> ForecastAccuracy {
+        let mut past = ForecastAccuracy::default();
         for pair in self.forecasts(metric).windows(2) {
             past.add(&pair[1].0, pair[1].1, pair[0].1);
         }
@@ -261,8 +261,8 @@ impl History {
     }
 
     /// Recorded forecasts and actual values, for each cycle that has both.
-    pub fn forecasts(&self, metric: &str) -> Vec<(Expected, f64)> {
-        let pair = |(expected, came): (&Option<Expected>, Option<f64>)| Some(((*expected)?, came?));
+    pub fn forecasts(&self, metric: &str) -> Vec<(ForecastValue, f64)> {
+        let pair = |(expected, came): (&Option<ForecastValue>, Option<f64>)| Some(((*expected)?, came?));
         if metric == "roi" {
             let came = self.roi_levels.iter().map(|level| Some(*level));
             return self.predicted_roi.iter().zip(came).filter_map(pair).collect();
@@ -278,7 +278,11 @@ fn push_level(levels: &mut Vec<f64>, deltas: &mut Vec<f64>, level: f64) {
     levels.push(level);
 }
 
-fn note(place: &mut BTreeMap<String, Tracked>, measured: Measured, problems: &mut Vec<String>) {
+fn push_sample(
+    place: &mut BTreeMap<String, HistorySeries>,
+    measured: HistorySample,
+    problems: &mut Vec<String>,
+) {
     if !measured.roi.is_finite() {
         problems.push(format!("the ROI of {} is not a number", measured.name));
         return;
@@ -318,8 +322,8 @@ fn push_metrics(
 }
 
 fn push_predictions(
-    place: &mut BTreeMap<String, Vec<Option<Expected>>>,
-    predictions: BTreeMap<String, Expected>,
+    place: &mut BTreeMap<String, Vec<Option<ForecastValue>>>,
+    predictions: BTreeMap<String, ForecastValue>,
     length: usize,
 ) {
     for (name, expected) in predictions {

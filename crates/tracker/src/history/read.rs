@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::{CycleMark, History, Tracked, VERSION};
-use crate::forecast::Expected;
+use super::{CycleHeader, HistorySeries, RoiHistory, VERSION};
+use crate::forecast::ForecastValue;
 
 /// A file that is not a history.
 #[derive(Debug, Error)]
@@ -28,7 +28,7 @@ pub enum HistoryError {
 /// The legacy layout.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct FirstEdition {
+struct LegacyHistory {
     roi_history: Vec<f64>,
     module_deltas: BTreeMap<String, Vec<f64>>,
     scenario_roi_deltas: BTreeMap<String, Vec<f64>>,
@@ -40,8 +40,8 @@ struct FirstEdition {
 }
 
 /// Parses a history.
-pub fn read(text: &str) -> Result<History, HistoryError> {
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| wrong(text, error))?;
+pub fn read(text: &str) -> Result<RoiHistory, HistoryError> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| json_error(text, error))?;
     match value.get("version").and_then(serde_json::Value::as_u64) {
         Some(version) if version > u64::from(VERSION) => return Err(HistoryError::Newer(version)),
         Some(_) if value.get("roi_levels").is_some() => {
@@ -51,17 +51,17 @@ pub fn read(text: &str) -> Result<History, HistoryError> {
     }
     if value.is_array() {
         let deltas = serde_json::from_value(value).map_err(HistoryError::Json)?;
-        return Ok(FirstEdition { roi_history: deltas, ..FirstEdition::default() }.into());
+        return Ok(LegacyHistory { roi_history: deltas, ..LegacyHistory::default() }.into());
     }
     let known = ["roi_history", "module_deltas", "metrics_history"];
     if !known.iter().any(|key| value.get(key).is_some()) {
         return Err(HistoryError::Foreign);
     }
-    serde_json::from_value::<FirstEdition>(value).map(Into::into).map_err(HistoryError::Json)
+    serde_json::from_value::<LegacyHistory>(value).map(Into::into).map_err(HistoryError::Json)
 }
 
 /// Classifies a parse error: Python's `json` writes NaN and Infinity, which JSON does not have.
-fn wrong(text: &str, error: serde_json::Error) -> HistoryError {
+fn json_error(text: &str, error: serde_json::Error) -> HistoryError {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let near = line.get(error.column().saturating_sub(3)..).unwrap_or_default();
     if ["NaN", "Infinity", "-Infinity"]
@@ -73,13 +73,15 @@ fn wrong(text: &str, error: serde_json::Error) -> HistoryError {
     HistoryError::Json(error)
 }
 
-impl From<FirstEdition> for History {
+impl From<LegacyHistory> for RoiHistory {
     /// In the legacy layout all series are changes; levels are their running sums from 0.
-    fn from(first: FirstEdition) -> Self {
+    fn from(first: LegacyHistory) -> Self {
         let length = first.roi_history.len();
-        let tracked = |all: BTreeMap<String, Vec<f64>>| -> BTreeMap<String, Tracked> {
+        let tracked = |all: BTreeMap<String, Vec<f64>>| -> BTreeMap<String, HistorySeries> {
             all.into_iter()
-                .map(|(name, deltas)| (name, Tracked { levels: sums(&deltas), deltas, ..Tracked::default() }))
+                .map(|(name, deltas)| {
+                    (name, HistorySeries { levels: sums(&deltas), deltas, ..HistorySeries::default() })
+                })
                 .collect()
         };
         let mut metrics = first.metrics_history;
@@ -96,10 +98,10 @@ impl From<FirstEdition> for History {
                 synergy[at].insert(name.clone(), value);
             }
         }
-        let expected = |value: f64| Some(Expected { value, interval: None });
+        let expected = |value: f64| Some(ForecastValue { value, interval: None });
         Self {
             cycles: (0..length as u64)
-                .map(|at| CycleMark { number: at + 1, at_ms: 0, run: String::new(), note: None })
+                .map(|at| CycleHeader { number: at + 1, at_ms: 0, run: String::new(), note: None })
                 .collect(),
             roi_levels: sums(&first.roi_history),
             roi_history: first.roi_history,

@@ -5,7 +5,7 @@ mod profile;
 mod rank;
 mod raroi;
 
-pub use borderline::{Borderline, BorderlineRules, Pilot, Placed};
-pub use profile::{Factor, Level, Profile, ProfileError, Veto};
-pub use rank::{Ranked, confidence, rank};
-pub use raroi::{Bottleneck, Raroi, Risks, Severities};
+pub use borderline::{BorderlineCandidates, BorderlineRules, PilotCandidate, PilotStatus};
+pub use profile::{RoiFactor, RoiLevel, RoiProfile, RoiProfileError, RoiVeto};
+pub use rank::{ModuleRank, confidence, rank};
+pub use raroi::{ImpactSeverities, ModuleRisks, RiskAdjustedRoi, RoiBottleneck};

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// A weighted factor of ROI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Factor {
+pub enum RoiFactor {
     /// (value − cost) / value.
     Profitability,
     /// Best CPU time so far / CPU time now.
@@ -27,7 +27,7 @@ pub enum Factor {
     Energy,
 }
 
-impl Factor {
+impl RoiFactor {
     /// All factors.
     pub const ALL: [Self; 8] = [
         Self::Profitability,
@@ -77,12 +77,12 @@ impl Factor {
 /// Weights and vetoes of ROI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
+pub struct RoiProfile {
     /// Weight of each factor.
-    pub weights: BTreeMap<Factor, f64>,
+    pub weights: BTreeMap<RoiFactor, f64>,
     /// Vetoes by metric.
     #[serde(default)]
-    pub vetoes: BTreeMap<String, Veto>,
+    pub vetoes: BTreeMap<String, RoiVeto>,
     /// Hints by metric; they replace the built-in ones.
     #[serde(default)]
     pub hints: BTreeMap<String, String>,
@@ -91,7 +91,7 @@ pub struct Profile {
 /// Required range of a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Veto {
+pub struct RoiVeto {
     /// Minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
@@ -105,7 +105,7 @@ pub struct Veto {
 
 /// An invalid profile.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ProfileError {
+pub enum RoiProfileError {
     /// No factor has a positive weight.
     #[error("no factor has a weight above 0")]
     Weightless,
@@ -119,7 +119,7 @@ pub enum ProfileError {
 
 /// An ROI with its vetoes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Level {
+pub struct RoiLevel {
     /// Its value; −1 if there is a veto.
     pub roi: f64,
     /// The vetoes, each with its value.
@@ -128,45 +128,45 @@ pub struct Level {
     pub missing: Vec<&'static str>,
 }
 
-impl Default for Profile {
+impl Default for RoiProfile {
     fn default() -> Self {
         let weights = [
-            (Factor::Profitability, 0.25),
-            (Factor::Efficiency, 0.10),
-            (Factor::Reliability, 0.25),
-            (Factor::Resilience, 0.15),
-            (Factor::Maintainability, 0.10),
-            (Factor::Security, 0.15),
-            (Factor::Latency, -0.05),
-            (Factor::Energy, -0.05),
+            (RoiFactor::Profitability, 0.25),
+            (RoiFactor::Efficiency, 0.10),
+            (RoiFactor::Reliability, 0.25),
+            (RoiFactor::Resilience, 0.15),
+            (RoiFactor::Maintainability, 0.10),
+            (RoiFactor::Security, 0.15),
+            (RoiFactor::Latency, -0.05),
+            (RoiFactor::Energy, -0.05),
         ];
         Self { weights: weights.into(), vetoes: BTreeMap::new(), hints: BTreeMap::new() }
     }
 }
 
-impl Profile {
+impl RoiProfile {
     /// Validates the weights and vetoes.
-    pub fn check(&self) -> Result<(), ProfileError> {
+    pub fn check(&self) -> Result<(), RoiProfileError> {
         for (factor, weight) in &self.weights {
-            let is_negative = matches!(factor, Factor::Latency | Factor::Energy);
+            let is_negative = matches!(factor, RoiFactor::Latency | RoiFactor::Energy);
             if !weight.is_finite() || (*weight != 0.0 && is_negative != (*weight < 0.0)) {
-                return Err(ProfileError::Weight(factor.name()));
+                return Err(RoiProfileError::Weight(factor.name()));
             }
         }
         if !self.weights.values().any(|weight| *weight > 0.0) {
-            return Err(ProfileError::Weightless);
+            return Err(RoiProfileError::Weightless);
         }
-        let empty = self.vetoes.iter().find(|(_, veto)| **veto == Veto::default());
-        empty.map_or(Ok(()), |(metric, _)| Err(ProfileError::Veto(metric.clone())))
+        let empty = self.vetoes.iter().find(|(_, veto)| **veto == RoiVeto::default());
+        empty.map_or(Ok(()), |(metric, _)| Err(RoiProfileError::Veto(metric.clone())))
     }
 
     /// ROI of metrics. Factors that were not measured are left out and the others scaled up; `None` if none was measured.
-    pub fn level<'metrics>(&self, metric: impl Fn(&str) -> Option<f64> + 'metrics) -> Option<Level> {
+    pub fn level<'metrics>(&self, metric: impl Fn(&str) -> Option<f64> + 'metrics) -> Option<RoiLevel> {
         let vetoes: Vec<String> = self
             .vetoes
             .iter()
             .filter_map(|(name, veto)| {
-                veto.objection(metric(name)?).map(|objection| format!("{name} {objection}"))
+                veto.violation(metric(name)?).map(|objection| format!("{name} {objection}"))
             })
             .collect();
         let (mut sum, mut all, mut measured, mut missing) = (0.0, 0.0, 0.0, Vec::new());
@@ -184,12 +184,12 @@ impl Profile {
             return None;
         }
         let roi = if vetoes.is_empty() { sum * all / measured } else { -1.0 };
-        Some(Level { roi, vetoes, missing })
+        Some(RoiLevel { roi, vetoes, missing })
     }
 
     /// The metric that costs the most ROI, its value and a hint; `None` if nothing is lost.
     pub fn weakest(&self, metric: impl Fn(&str) -> Option<f64>) -> Option<(&'static str, f64, &str)> {
-        let lost = |(factor, weight): (&Factor, &f64)| {
+        let lost = |(factor, weight): (&RoiFactor, &f64)| {
             let value = metric(factor.metric()).filter(|value| value.is_finite())?;
             let share = factor.share(value);
             let lost = if *weight < 0.0 { -weight * share } else { weight * (1.0 - share) };
@@ -219,10 +219,10 @@ impl Profile {
     }
 }
 
-impl Veto {
+impl RoiVeto {
     /// The condition that a value violates.
     #[expect(clippy::float_cmp, reason = "the user sets the exact value")]
-    fn objection(&self, value: f64) -> Option<String> {
+    fn violation(&self, value: f64) -> Option<String> {
         match *self {
             Self { min: Some(min), .. } if value < min => Some(format!("{value} is below {min}")),
             Self { max: Some(max), .. } if value > max => Some(format!("{value} is above {max}")),
@@ -236,10 +236,10 @@ impl Veto {
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, f64)]) -> Option<Level> {
+    fn of(pairs: &[(&str, f64)]) -> Option<RoiLevel> {
         let metrics: BTreeMap<String, f64> =
             pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        Profile::default().level(|name| metrics.get(name).copied())
+        RoiProfile::default().level(|name| metrics.get(name).copied())
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_veto_is_named_with_its_value() {
-        let mut profile = Profile::default();
-        profile.vetoes.insert("security_score".into(), Veto { min: Some(0.3), ..Veto::default() });
+        let mut profile = RoiProfile::default();
+        profile.vetoes.insert("security_score".into(), RoiVeto { min: Some(0.3), ..RoiVeto::default() });
         let level = profile.level(|_| Some(0.2)).unwrap();
         assert!(
             (level.roi + 1.0).abs() < 1e-12 && level.vetoes == ["security_score 0.2 is below 0.3"],
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_weakest_metric_has_a_hint() {
-        let mut profile = Profile::default();
+        let mut profile = RoiProfile::default();
         let metrics = |name: &str| match name {
             "reliability" => Some(0.5),
             "maintainability" => Some(0.4),
@@ -293,15 +293,15 @@ mod tests {
     #[test]
     fn invalid_weights_are_rejected() {
         let with = |factor, weight| {
-            let mut profile = Profile::default();
+            let mut profile = RoiProfile::default();
             profile.weights.insert(factor, weight);
             profile.check()
         };
-        assert_eq!(with(Factor::Security, 0.5), Ok(()));
-        assert_eq!(with(Factor::Security, -0.5), Err(ProfileError::Weight("security")));
-        assert_eq!(with(Factor::Latency, 0.5), Err(ProfileError::Weight("latency")));
-        assert_eq!(with(Factor::Energy, f64::NAN), Err(ProfileError::Weight("energy")));
-        let nothing = Profile { weights: BTreeMap::new(), ..Profile::default() };
-        assert_eq!(nothing.check(), Err(ProfileError::Weightless));
+        assert_eq!(with(RoiFactor::Security, 0.5), Ok(()));
+        assert_eq!(with(RoiFactor::Security, -0.5), Err(RoiProfileError::Weight("security")));
+        assert_eq!(with(RoiFactor::Latency, 0.5), Err(RoiProfileError::Weight("latency")));
+        assert_eq!(with(RoiFactor::Energy, f64::NAN), Err(RoiProfileError::Weight("energy")));
+        let nothing = RoiProfile { weights: BTreeMap::new(), ..RoiProfile::default() };
+        assert_eq!(nothing.check(), Err(RoiProfileError::Weightless));
     }
 }

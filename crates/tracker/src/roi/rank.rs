@@ -9,7 +9,7 @@ const REVIEW: f64 = 0.5;
 
 /// A ranked module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ranked {
+pub struct ModuleRank {
     /// Path of the module.
     pub name: String,
     /// Its risk-adjusted ROI.
@@ -31,10 +31,10 @@ pub fn confidence(predicted: &[f64], actual: &[f64]) -> Option<f64> {
 }
 
 /// Ranks modules by score, the best first; equal scores by name.
-pub fn rank(modules: impl IntoIterator<Item = (String, f64, Option<f64>)>) -> Vec<Ranked> {
-    let mut ranked: Vec<Ranked> = modules
+pub fn rank(modules: impl IntoIterator<Item = (String, f64, Option<f64>)>) -> Vec<ModuleRank> {
+    let mut ranked: Vec<ModuleRank> = modules
         .into_iter()
-        .map(|(name, raroi, confidence)| Ranked {
+        .map(|(name, raroi, confidence)| ModuleRank {
             name,
             raroi,
             confidence,

@@ -13,16 +13,16 @@ const LITTLE: f64 = 0.02;
 
 /// Severity of failures by kind or path: `impact_severity.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Severities(pub BTreeMap<String, f64>);
+pub struct ImpactSeverities(pub BTreeMap<String, f64>);
 
-impl Default for Severities {
+impl Default for ImpactSeverities {
     fn default() -> Self {
         let known = [("experimental", 0.2), ("standard", 0.5), ("critical", 0.9)];
         Self(known.map(|(name, severity)| (name.to_owned(), severity)).into())
     }
 }
 
-impl Severities {
+impl ImpactSeverities {
     /// Severity of a kind or a module. The longest listed prefix of the module's path counts; without one, the severity
     /// `standard`.
     pub fn of(&self, name: &str) -> f64 {
@@ -37,7 +37,7 @@ impl Severities {
 
 /// Risks of a module.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Risks {
+pub struct ModuleRisks {
     /// Patches that were kept and not reverted.
     pub kept: u64,
     /// Patches that were reverted later.
@@ -60,14 +60,14 @@ pub struct Risks {
     pub failing_critical_suites: Option<u32>,
 }
 
-impl Default for Risks {
+impl Default for ModuleRisks {
     fn default() -> Self {
         Self {
             kept: 0,
             reverted: 0,
             error_rate: 0.0,
             flaky_rate: 0.0,
-            severity: Severities::default().of("standard"),
+            severity: ImpactSeverities::default().of("standard"),
             deltas: Vec::new(),
             safety_rating: None,
             security_score: None,
@@ -79,7 +79,7 @@ impl Default for Risks {
 
 /// An ROI and its adjustment for risk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Raroi {
+pub struct RiskAdjustedRoi {
     /// ROI without risk.
     pub roi: f64,
     /// ROI adjusted for risk.
@@ -95,12 +95,12 @@ pub struct Raroi {
     /// Factors that are assumed, because they were not measured yet.
     pub assumed: Vec<&'static str>,
     /// Factors that cost the most, the worst first.
-    pub bottlenecks: Vec<Bottleneck>,
+    pub bottlenecks: Vec<RoiBottleneck>,
 }
 
 /// A factor that reduces the ROI.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Bottleneck {
+pub struct RoiBottleneck {
     /// Name of the factor.
     pub factor: &'static str,
     /// Share of the ROI that it costs.
@@ -109,9 +109,9 @@ pub struct Bottleneck {
     pub hint: &'static str,
 }
 
-impl Raroi {
+impl RiskAdjustedRoi {
     /// Adjusts an ROI for risk. A negative ROI is not reduced by uncertainty.
-    pub fn new(roi: f64, risks: &Risks) -> Self {
+    pub fn new(roi: f64, risks: &ModuleRisks) -> Self {
         let posterior = (1.0 + risks.reverted as f64) / (2.0 + (risks.reverted + risks.kept) as f64);
         let share = |value: f64| value.clamp(0.0, 1.0);
         let rollback_probability =
@@ -123,14 +123,14 @@ impl Raroi {
         let factor = rollback * stability * safety;
         let raroi = if roi > 0.0 { roi * factor } else { roi };
         let bottlenecks = bottlenecks(rollback, stability, safety);
-        let assumed = assumed(risks, last);
+        let assumed = unmeasured_factors(risks, last);
         Self { roi, raroi, rollback_probability, rollback, stability, safety, assumed, bottlenecks }
     }
 }
 
 /// Names of the factors without measurements: without patches the probability of a rollback is the prior, and instability,
 /// unsafe behaviour and failing suites are assumed to be absent.
-fn assumed(risks: &Risks, last: &[f64]) -> Vec<&'static str> {
+fn unmeasured_factors(risks: &ModuleRisks, last: &[f64]) -> Vec<&'static str> {
     let unknown = [
         ("rollback", risks.kept + risks.reverted == 0),
         ("stability", last.len() < 2),
@@ -140,7 +140,7 @@ fn assumed(risks: &Risks, last: &[f64]) -> Vec<&'static str> {
     unknown.into_iter().filter(|(_, is_unknown)| *is_unknown).map(|(name, _)| name).collect()
 }
 
-fn safety(risks: &Risks) -> f64 {
+fn safety(risks: &ModuleRisks) -> f64 {
     let rated: Vec<f64> = [risks.safety_rating, risks.security_score].into_iter().flatten().collect();
     // A module without ratings counts as safe.
     let rating = crate::statistics::mean(&rated).unwrap_or(1.0);
@@ -148,15 +148,15 @@ fn safety(risks: &Risks) -> f64 {
     rating / (1.0 + risks.failures_of_100.max(0.0)) * suites
 }
 
-fn bottlenecks(rollback: f64, stability: f64, safety: f64) -> Vec<Bottleneck> {
+fn bottlenecks(rollback: f64, stability: f64, safety: f64) -> Vec<RoiBottleneck> {
     let factors = [
         ("rollback", rollback, "reduce failures and keep patches small: failing patches are reverted"),
         ("stability", stability, "its gains vary: measure more cycles before relying on them"),
         ("safety", safety, "validate arguments before use; list the findings with 'menace scan'"),
     ];
-    let mut found: Vec<Bottleneck> = factors
+    let mut found: Vec<RoiBottleneck> = factors
         .into_iter()
-        .map(|(factor, left, hint)| Bottleneck { factor, costs: 1.0 - left, hint })
+        .map(|(factor, left, hint)| RoiBottleneck { factor, costs: 1.0 - left, hint })
         .filter(|bottleneck| bottleneck.costs > LITTLE)
         .collect();
     found.sort_by(|a, b| b.costs.total_cmp(&a.costs));
@@ -169,37 +169,37 @@ mod tests {
 
     #[test]
     fn every_risk_lowers_raroi_and_is_named() {
-        let calm = Risks {
+        let calm = ModuleRisks {
             kept: 50,
             safety_rating: Some(1.0),
             security_score: Some(1.0),
             failing_critical_suites: Some(0),
-            ..Risks::default()
+            ..ModuleRisks::default()
         };
-        let best = Raroi::new(0.8, &calm);
+        let best = RiskAdjustedRoi::new(0.8, &calm);
         assert!(best.raroi > 0.78 && best.bottlenecks.is_empty(), "{best:?}");
         for (risks, factor) in [
-            (Risks { reverted: 50, ..calm.clone() }, "rollback"),
-            (Risks { error_rate: 0.5, ..calm.clone() }, "rollback"),
-            (Risks { flaky_rate: 0.5, ..calm.clone() }, "rollback"),
-            (Risks { deltas: vec![0.5, -0.5, 0.5, -0.5], ..calm.clone() }, "stability"),
-            (Risks { safety_rating: Some(0.2), ..calm.clone() }, "safety"),
-            (Risks { failures_of_100: 5.0, ..calm.clone() }, "safety"),
-            (Risks { failing_critical_suites: Some(1), ..calm.clone() }, "safety"),
+            (ModuleRisks { reverted: 50, ..calm.clone() }, "rollback"),
+            (ModuleRisks { error_rate: 0.5, ..calm.clone() }, "rollback"),
+            (ModuleRisks { flaky_rate: 0.5, ..calm.clone() }, "rollback"),
+            (ModuleRisks { deltas: vec![0.5, -0.5, 0.5, -0.5], ..calm.clone() }, "stability"),
+            (ModuleRisks { safety_rating: Some(0.2), ..calm.clone() }, "safety"),
+            (ModuleRisks { failures_of_100: 5.0, ..calm.clone() }, "safety"),
+            (ModuleRisks { failing_critical_suites: Some(1), ..calm.clone() }, "safety"),
         ] {
-            let risky = Raroi::new(0.8, &risks);
+            let risky = RiskAdjustedRoi::new(0.8, &risks);
             assert!(risky.raroi < best.raroi, "{risky:?}");
             assert_eq!(risky.bottlenecks[0].factor, factor, "{risky:?}");
         }
-        assert!((Raroi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto is not adjusted");
+        assert!((RiskAdjustedRoi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto is not adjusted");
         assert_eq!(best.assumed, ["stability"]);
-        let nothing_known = Raroi::new(0.8, &Risks::default());
+        let nothing_known = RiskAdjustedRoi::new(0.8, &ModuleRisks::default());
         assert_eq!(nothing_known.assumed, ["rollback", "stability", "safety", "failing_critical_suites"]);
     }
 
     #[test]
     fn the_longest_matching_name_sets_the_severity() {
-        let mut severities = Severities::default();
+        let mut severities = ImpactSeverities::default();
         severities.0.insert("shop".into(), 0.3);
         severities.0.insert("shop/payments".into(), 0.9);
         for (name, severity) in

@@ -6,7 +6,7 @@ use super::least_squares::least_squares;
 
 /// Result of the test.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Adf {
+pub struct DickeyFullerTest {
     /// t statistic of the level.
     pub statistic: f64,
     /// p-value under the hypothesis of a unit root, after `MacKinnon`.
@@ -21,7 +21,7 @@ pub struct Adf {
 
 /// Number of lagged differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lags {
+pub enum LagSelection {
     /// Chosen by AIC, up to a maximum that grows with the length of the series.
     Chosen,
     /// Fixed.
@@ -43,15 +43,15 @@ const CRITICAL: [[f64; 4]; 3] = [
 ];
 
 /// Tests a series; `None` if it is too short or constant.
-pub fn adf(series: &[f64], lags: Lags) -> Option<Adf> {
+pub fn adf(series: &[f64], lags: LagSelection) -> Option<DickeyFullerTest> {
     let most = series.len().checked_div(2)?.checked_sub(2)?;
     if is_constant(series) {
         return None;
     }
     let lag = match lags {
-        Lags::Given(lag) if lag > most => return None,
-        Lags::Given(lag) => lag,
-        Lags::Chosen => choose(series, default_lags(series.len()).min(most))?,
+        LagSelection::Given(lag) if lag > most => return None,
+        LagSelection::Given(lag) => lag,
+        LagSelection::Chosen => choose(series, default_lags(series.len()).min(most))?,
     };
     let (columns, target) = regression(series, lag, lag);
     let fit = least_squares(&columns, &target)?;
@@ -61,7 +61,13 @@ pub fn adf(series: &[f64], lags: Lags) -> Option<Adf> {
     }
     let share = 1.0 / target.len() as f64;
     let critical = CRITICAL.map(|coefficients| polynomial(&coefficients, share));
-    Some(Adf { statistic, p_value: p_value(statistic), used_lag: lag, observations: target.len(), critical })
+    Some(DickeyFullerTest {
+        statistic,
+        p_value: p_value(statistic),
+        used_lag: lag,
+        observations: target.len(),
+        critical,
+    })
 }
 
 /// Schwert's rule for the maximum lag.
@@ -117,8 +123,8 @@ mod tests {
     #[test]
     fn short_and_constant_series_have_no_result() {
         for series in [&[][..], &[1.0], &[1.0, 2.0, 3.0], &[5.0; 30]] {
-            assert_eq!(adf(series, Lags::Chosen), None);
+            assert_eq!(adf(series, LagSelection::Chosen), None);
         }
-        assert_eq!(adf(&[1.0, 2.0, 1.0, 3.0, 2.0, 1.5], Lags::Given(2)), None);
+        assert_eq!(adf(&[1.0, 2.0, 1.0, 3.0, 2.0, 1.5], LagSelection::Given(2)), None);
     }
 }

@@ -5,7 +5,7 @@ use super::distribution::{student_above, student_quantile};
 
 /// A correlation with its significance.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Correlation {
+pub struct PearsonCorrelation {
     /// Pearson's coefficient.
     pub coefficient: f64,
     /// Two-sided p-value.
@@ -13,7 +13,7 @@ pub struct Correlation {
 }
 
 /// Correlation of pairs; `None` for fewer than three pairs, or if one side is constant.
-pub fn correlation(a: &[f64], b: &[f64]) -> Option<Correlation> {
+pub fn correlation(a: &[f64], b: &[f64]) -> Option<PearsonCorrelation> {
     if a.len() != b.len() || a.len() < 3 {
         return None;
     }
@@ -38,7 +38,7 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<Correlation> {
     let statistic =
         coefficient.abs() * (freedom / ((1.0 - coefficient.abs()) * (1.0 + coefficient.abs()))).sqrt();
     let p_value = if statistic.is_finite() { 2.0 * student_above(statistic, freedom) } else { 0.0 };
-    Some(Correlation { coefficient, p_value: p_value.min(1.0) })
+    Some(PearsonCorrelation { coefficient, p_value: p_value.min(1.0) })
 }
 
 /// Slope of a series per step, and the half-width of its confidence interval; `None` for fewer than three values.

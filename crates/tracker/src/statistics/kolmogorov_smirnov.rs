@@ -31,13 +31,13 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
         greatest = greatest.max((at_a * step_a).abs_diff(at_b * step_b));
     }
     let statistic = greatest as f64 / (a.len() * step_a) as f64;
-    let p_value = outside(a.len(), b.len(), (step_a, step_b), greatest);
+    let p_value = exact_p_value(a.len(), b.len(), (step_a, step_b), greatest);
     Some(KolmogorovSmirnov { statistic, p_value })
 }
 
 /// Share of all orderings of two samples whose distributions are at least this far apart somewhere. Each ordering is a
 /// lattice path from corner to corner; the shares of paths that leave the band are added up from the end.
-fn outside(n: usize, m: usize, (step_n, step_m): (usize, usize), distance: usize) -> f64 {
+fn exact_p_value(n: usize, m: usize, (step_n, step_m): (usize, usize), distance: usize) -> f64 {
     if distance == 0 {
         return 1.0;
     }

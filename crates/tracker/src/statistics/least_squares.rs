@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 /// A fitted regression.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct LeastSquaresFit {
     /// Coefficients, one per column.
     pub coefficients: Vec<f64>,
     /// Standard errors of the coefficients.
@@ -14,7 +14,7 @@ pub struct Fit {
 }
 
 /// Fits the columns to the target; `None` if there are more columns than rows, or if columns are collinear.
-pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Option<Fit> {
+pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Option<LeastSquaresFit> {
     let (rows, count) = (target.len(), columns.len());
     if count == 0 || rows < count {
         return None;
@@ -43,5 +43,5 @@ pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Option<Fit> {
         .map(|at| (inverse.row(at).norm_squared() * residual / freedom).sqrt() / lengths[at])
         .collect();
     let coefficients = scaled.iter().zip(&lengths).map(|(value, length)| value / length).collect();
-    Some(Fit { coefficients, errors, residual })
+    Some(LeastSquaresFit { coefficients, errors, residual })
 }

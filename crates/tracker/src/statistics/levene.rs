@@ -1,11 +1,11 @@
 //! Levene's test of equal variances.
 
-use super::Test;
+use super::SignificanceTest;
 use super::describe::{mean, median};
 use super::distribution::fisher_above;
 
 /// Levene's test around the medians (Brown-Forsythe); `None` for fewer than two values per sample, or without variation.
-pub fn levene(a: &[f64], b: &[f64]) -> Option<Test> {
+pub fn levene(a: &[f64], b: &[f64]) -> Option<SignificanceTest> {
     if a.len() < 2 || b.len() < 2 {
         return None;
     }
@@ -26,5 +26,5 @@ pub fn levene(a: &[f64], b: &[f64]) -> Option<Test> {
         return None;
     }
     let statistic = (count - 2.0) * between / within;
-    Some(Test { statistic, p_value: fisher_above(statistic, 1.0, count - 2.0) })
+    Some(SignificanceTest { statistic, p_value: fisher_above(statistic, 1.0, count - 2.0) })
 }

@@ -7,7 +7,7 @@ use super::distribution::{fisher_above, student_above};
 use super::*;
 
 #[derive(Deserialize)]
-struct File<T> {
+struct ReferenceFile<T> {
     cases: Vec<T>,
 }
 
@@ -15,7 +15,7 @@ struct File<T> {
 pub(crate) fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
     let path = format!("{}/reference/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
-    let file: File<T> = serde_json::from_str(&text).unwrap();
+    let file: ReferenceFile<T> = serde_json::from_str(&text).unwrap();
     assert!(file.cases.len() >= 100, "{name} has {} cases", file.cases.len());
     file.cases
 }
@@ -28,14 +28,14 @@ pub(crate) fn same(ours: f64, theirs: f64, what: &str) {
 }
 
 #[derive(Deserialize)]
-struct Result {
+struct ReferenceResult {
     statistic: f64,
     p_value: f64,
 }
 
-impl Result {
+impl ReferenceResult {
     #[track_caller]
-    fn is(&self, ours: Option<Test>, what: &str) {
+    fn is(&self, ours: Option<SignificanceTest>, what: &str) {
         let ours = ours.unwrap();
         same(ours.statistic, self.statistic, what);
         same(ours.p_value, self.p_value, what);
@@ -43,11 +43,11 @@ impl Result {
 }
 
 #[derive(Deserialize)]
-struct Pair {
+struct SamplePairCase {
     a: Vec<f64>,
     b: Vec<f64>,
     #[serde(flatten)]
-    result: Result,
+    result: ReferenceResult,
 }
 
 #[test]
@@ -60,11 +60,12 @@ fn dickey_fuller() {
         nobs: usize,
         critical: [f64; 3],
         #[serde(flatten)]
-        result: Result,
+        result: ReferenceResult,
     }
     for (number, case) in cases::<DickeyFullerCase>("adf").iter().enumerate() {
         let what = format!("case {number}");
-        let found = adf(&case.series, case.max_lag.map_or(Lags::Chosen, Lags::Given)).unwrap();
+        let found =
+            adf(&case.series, case.max_lag.map_or(LagSelection::Chosen, LagSelection::Given)).unwrap();
         assert_eq!((found.used_lag, found.observations), (case.used_lag, case.nobs), "{what}");
         same(found.statistic, case.result.statistic, &what);
         same(found.p_value, case.result.p_value, &what);
@@ -76,7 +77,7 @@ fn dickey_fuller() {
 
 #[test]
 fn levene_around_medians() {
-    for (number, case) in cases::<Pair>("levene").iter().enumerate() {
+    for (number, case) in cases::<SamplePairCase>("levene").iter().enumerate() {
         case.result.is(levene(&case.a, &case.b), &format!("case {number}"));
     }
 }
@@ -87,9 +88,9 @@ fn student() {
     struct StudentCase {
         a: Vec<f64>,
         b: Vec<f64>,
-        one: Result,
-        welch: Result,
-        paired: Result,
+        one: ReferenceResult,
+        welch: ReferenceResult,
+        paired: ReferenceResult,
     }
     for (number, case) in cases::<StudentCase>("student").iter().enumerate() {
         case.one.is(one_sample(&case.a), &format!("one sample, case {number}"));
@@ -100,18 +101,18 @@ fn student() {
 
 #[test]
 fn kolmogorov_and_smirnov() {
-    for (number, case) in cases::<Pair>("kolmogorov_smirnov").iter().enumerate() {
+    for (number, case) in cases::<SamplePairCase>("kolmogorov_smirnov").iter().enumerate() {
         let found = kolmogorov_smirnov(&case.a, &case.b).unwrap();
-        let found = Test { statistic: found.statistic, p_value: found.p_value };
+        let found = SignificanceTest { statistic: found.statistic, p_value: found.p_value };
         case.result.is(Some(found), &format!("case {number}"));
     }
 }
 
 #[test]
 fn pearson() {
-    for (number, case) in cases::<Pair>("correlation").iter().enumerate() {
+    for (number, case) in cases::<SamplePairCase>("correlation").iter().enumerate() {
         let found = correlation(&case.a, &case.b).unwrap();
-        let found = Test { statistic: found.coefficient, p_value: found.p_value };
+        let found = SignificanceTest { statistic: found.coefficient, p_value: found.p_value };
         case.result.is(Some(found), &format!("case {number}"));
     }
 }

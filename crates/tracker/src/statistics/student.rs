@@ -5,7 +5,7 @@ use super::distribution::student_above;
 
 /// Result of a significance test.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Test {
+pub struct SignificanceTest {
     /// Test statistic.
     pub statistic: f64,
     /// Two-sided p-value.
@@ -13,13 +13,13 @@ pub struct Test {
 }
 
 /// Tests whether the mean of a sample is zero; `None` for fewer than two values, or if all are equal.
-pub fn one_sample(values: &[f64]) -> Option<Test> {
+pub fn one_sample(values: &[f64]) -> Option<SignificanceTest> {
     let (statistic, freedom) = t_of(values, 0.0)?;
     Some(two_sided(statistic, freedom))
 }
 
 /// Welch's test: whether two samples with possibly different variances have the same mean.
-pub fn welch(a: &[f64], b: &[f64]) -> Option<Test> {
+pub fn welch(a: &[f64], b: &[f64]) -> Option<SignificanceTest> {
     let share = |values: &[f64]| Some(variance(values)? / values.len() as f64);
     let (of_a, of_b) = (share(a)?, share(b)?);
     let both = of_a + of_b;
@@ -32,7 +32,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Test> {
 }
 
 /// Paired test: whether the mean difference of pairs is zero; `None` for unequal lengths.
-pub fn paired(a: &[f64], b: &[f64]) -> Option<Test> {
+pub fn paired(a: &[f64], b: &[f64]) -> Option<SignificanceTest> {
     if a.len() != b.len() {
         return None;
     }
@@ -60,8 +60,8 @@ fn t_of(values: &[f64], from: f64) -> Option<(f64, f64)> {
     Some(((mean(values)? - from) / error, (values.len() - 1) as f64))
 }
 
-fn two_sided(statistic: f64, freedom: f64) -> Test {
-    Test { statistic, p_value: (2.0 * student_above(statistic.abs(), freedom)).min(1.0) }
+fn two_sided(statistic: f64, freedom: f64) -> SignificanceTest {
+    SignificanceTest { statistic, p_value: (2.0 * student_above(statistic.abs(), freedom)).min(1.0) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Boosting, Ridge};
+use super::{GradientBoosting, RidgeRegression};
 use crate::statistics::{kolmogorov_smirnov, mean, population_stability};
 
 /// Version of the file format.
@@ -27,7 +27,7 @@ pub struct TruthAdapter {
     pub version: u32,
     /// Names of the features.
     pub features: Vec<String>,
-    model: Model,
+    model: TruthModel,
     /// Mean absolute error in cross-validation.
     pub validation_error: f64,
     /// Mean absolute error of predicting the mean.
@@ -40,14 +40,14 @@ pub struct TruthAdapter {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Model {
-    Ridge(Ridge),
-    Boosting(Boosting),
+enum TruthModel {
+    Ridge(RidgeRegression),
+    Boosting(GradientBoosting),
 }
 
 /// A prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Adapted {
+pub struct TruthPrediction {
     /// Predicted ROI.
     pub value: f64,
     /// Reason for low confidence, if any.
@@ -56,7 +56,7 @@ pub struct Adapted {
 
 /// Drift of a feature.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Drift {
+pub struct FeatureDrift {
     /// Name of the feature.
     pub feature: String,
     /// Population stability index.
@@ -69,7 +69,7 @@ pub struct Drift {
 
 /// A failed training, or a model that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TruthError {
+pub enum TruthAdapterError {
     /// Too few pairs.
     #[error("too few pairs to train: {0} of at least {FEWEST}")]
     TooFew(usize),
@@ -87,17 +87,21 @@ pub enum TruthError {
 impl TruthAdapter {
     /// Trains a model. Ridge regression and gradient boosting are compared by cross-validation, and the better one is fitted
     /// to all pairs.
-    pub fn train(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<Self, TruthError> {
+    pub fn train(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<Self, TruthAdapterError> {
         check(features, rows, targets)?;
         let ridge = |alpha: f64| {
-            move |rows: &[Vec<f64>], targets: &[f64]| Ridge::fit(rows, targets, alpha).map(Model::Ridge)
+            move |rows: &[Vec<f64>], targets: &[f64]| {
+                RidgeRegression::fit(rows, targets, alpha).map(TruthModel::Ridge)
+            }
         };
-        let boosting = |rows: &[Vec<f64>], targets: &[f64]| Boosting::fit(rows, targets).map(Model::Boosting);
+        let boosting = |rows: &[Vec<f64>], targets: &[f64]| {
+            GradientBoosting::fit(rows, targets).map(TruthModel::Boosting)
+        };
         let of_ridge =
             ALPHAS.iter().filter_map(|alpha| Some((Some(*alpha), validate(rows, targets, ridge(*alpha))?)));
         let of_boosting = validate(rows, targets, boosting).map(|error| (None, error));
         let best = of_ridge.chain(of_boosting).min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let (alpha, validation_error) = best.ok_or(TruthError::Unsolvable)?;
+        let (alpha, validation_error) = best.ok_or(TruthAdapterError::Unsolvable)?;
         let model = match alpha {
             Some(alpha) => ridge(alpha)(rows, targets),
             None => boosting(rows, targets),
@@ -110,7 +114,7 @@ impl TruthAdapter {
         Ok(Self {
             version: VERSION,
             features: features.to_vec(),
-            model: model.ok_or(TruthError::Unsolvable)?,
+            model: model.ok_or(TruthAdapterError::Unsolvable)?,
             validation_error,
             mean_error,
             pairs: rows.len(),
@@ -119,23 +123,23 @@ impl TruthAdapter {
     }
 
     /// Rejects a model of another version.
-    pub fn check_version(self) -> Result<Self, TruthError> {
-        if self.version == VERSION { Ok(self) } else { Err(TruthError::Version(self.version)) }
+    pub fn check_version(self) -> Result<Self, TruthAdapterError> {
+        if self.version == VERSION { Ok(self) } else { Err(TruthAdapterError::Version(self.version)) }
     }
 
     /// Name of the model.
     pub fn kind(&self) -> &'static str {
         match self.model {
-            Model::Ridge(_) => "ridge",
-            Model::Boosting(_) => "gradient boosting",
+            TruthModel::Ridge(_) => "ridge",
+            TruthModel::Boosting(_) => "gradient boosting",
         }
     }
 
     /// Predicts the ROI, with a reason if the confidence is low.
-    pub fn predict(&self, row: &[f64], recent: &[Vec<f64>]) -> Adapted {
+    pub fn predict(&self, row: &[f64], recent: &[Vec<f64>]) -> TruthPrediction {
         let value = match &self.model {
-            Model::Ridge(model) => model.predict(row),
-            Model::Boosting(model) => model.predict(row),
+            TruthModel::Ridge(model) => model.predict(row),
+            TruthModel::Boosting(model) => model.predict(row),
         };
         let drifted: Vec<String> = self
             .drift(recent)
@@ -150,11 +154,11 @@ impl TruthAdapter {
         } else {
             None
         };
-        Adapted { value, low_confidence }
+        TruthPrediction { value, low_confidence }
     }
 
     /// Drift of each feature in recent rows; empty for too few rows.
-    pub fn drift(&self, recent: &[Vec<f64>]) -> Vec<Drift> {
+    pub fn drift(&self, recent: &[Vec<f64>]) -> Vec<FeatureDrift> {
         if recent.len() < BINS {
             return Vec::new();
         }
@@ -165,15 +169,15 @@ impl TruthAdapter {
             let p_value = kolmogorov_smirnov(seen, &now)?.p_value;
             // With few rows the index alone is large by chance.
             let has_drifted = stability_index > MOST_STABILITY_INDEX && p_value < LEAST_P_VALUE;
-            Some(Drift { feature: name.clone(), stability_index, p_value, has_drifted })
+            Some(FeatureDrift { feature: name.clone(), stability_index, p_value, has_drifted })
         };
         self.features.iter().enumerate().filter_map(of).collect()
     }
 }
 
-fn check(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<(), TruthError> {
+fn check(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<(), TruthAdapterError> {
     if rows.len() < FEWEST {
-        return Err(TruthError::TooFew(rows.len()));
+        return Err(TruthAdapterError::TooFew(rows.len()));
     }
     let is_wrong = |at: &usize| {
         let row = &rows[*at];
@@ -181,14 +185,14 @@ fn check(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<(), 
             || row.iter().any(|value| !value.is_finite())
             || targets.get(*at).is_none_or(|target| !target.is_finite())
     };
-    (0..rows.len()).find(is_wrong).map_or(Ok(()), |at| Err(TruthError::Row(at)))
+    (0..rows.len()).find(is_wrong).map_or(Ok(()), |at| Err(TruthAdapterError::Row(at)))
 }
 
 /// Mean absolute error in five-fold cross-validation.
 fn validate(
     rows: &[Vec<f64>],
     targets: &[f64],
-    fit: impl Fn(&[Vec<f64>], &[f64]) -> Option<Model>,
+    fit: impl Fn(&[Vec<f64>], &[f64]) -> Option<TruthModel>,
 ) -> Option<f64> {
     let mut error = 0.0;
     for part in 0..PARTS {
@@ -201,8 +205,8 @@ fn validate(
         let model = fit(&kept, &kept_targets)?;
         for at in (0..rows.len()).filter(|at| is_left_out(*at)) {
             let predicted = match &model {
-                Model::Ridge(model) => model.predict(&rows[at]),
-                Model::Boosting(model) => model.predict(&rows[at]),
+                TruthModel::Ridge(model) => model.predict(&rows[at]),
+                TruthModel::Boosting(model) => model.predict(&rows[at]),
             };
             error += (predicted - targets[at]).abs();
         }
@@ -213,17 +217,17 @@ fn validate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numbers::Numbers;
+    use crate::random_numbers::RandomNumberStream;
 
     fn learned(of: impl Fn(&[f64]) -> f64) -> TruthAdapter {
-        let mut numbers = Numbers(4);
+        let mut numbers = RandomNumberStream(4);
         let rows: Vec<Vec<f64>> = (0..120).map(|_| vec![numbers.normal(), numbers.normal()]).collect();
         let targets: Vec<f64> = rows.iter().map(|row| of(row) + 0.05 * numbers.normal()).collect();
         TruthAdapter::train(&["roi".into(), "risk".into()], &rows, &targets).unwrap()
     }
 
     fn rows_around(centre: f64) -> Vec<Vec<f64>> {
-        let mut numbers = Numbers(8);
+        let mut numbers = RandomNumberStream(8);
         (0..60).map(|_| vec![centre + numbers.normal(), numbers.normal()]).collect()
     }
 
@@ -254,10 +258,10 @@ mod tests {
         let text = serde_json::to_string(&adapter).unwrap();
         let read: TruthAdapter = serde_json::from_str(&text).unwrap();
         assert_eq!(read.clone().check_version().unwrap(), adapter);
-        assert_eq!(TruthAdapter { version: 9, ..read }.check_version(), Err(TruthError::Version(9)));
+        assert_eq!(TruthAdapter { version: 9, ..read }.check_version(), Err(TruthAdapterError::Version(9)));
         let few = TruthAdapter::train(&["a".into()], &[vec![1.0]], &[1.0]);
-        assert_eq!(few, Err(TruthError::TooFew(1)));
+        assert_eq!(few, Err(TruthAdapterError::TooFew(1)));
         let wrong: Vec<Vec<f64>> = (0..30).map(|at| vec![if at == 7 { f64::NAN } else { 1.0 }]).collect();
-        assert_eq!(TruthAdapter::train(&["a".into()], &wrong, &[1.0; 30]), Err(TruthError::Row(7)));
+        assert_eq!(TruthAdapter::train(&["a".into()], &wrong, &[1.0; 30]), Err(TruthAdapterError::Row(7)));
     }
 }

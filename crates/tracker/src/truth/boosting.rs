@@ -13,19 +13,19 @@ const LITTLE: f64 = 1e-12;
 
 /// A fitted model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Boosting {
+pub struct GradientBoosting {
     start: f64,
-    trees: Vec<Node>,
+    trees: Vec<RegressionTree>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Node {
+enum RegressionTree {
     Leaf(f64),
-    Split { feature: usize, below: f64, yes: Box<Node>, no: Box<Node> },
+    Split { feature: usize, below: f64, yes: Box<RegressionTree>, no: Box<RegressionTree> },
 }
 
-impl Boosting {
+impl GradientBoosting {
     /// Fits rows of features to targets; `None` without rows, or for rows of different lengths.
     pub fn fit(rows: &[Vec<f64>], targets: &[f64]) -> Option<Self> {
         let features = rows.first()?.len();
@@ -52,7 +52,7 @@ impl Boosting {
     }
 }
 
-impl Node {
+impl RegressionTree {
     fn predict(&self, row: &[f64]) -> f64 {
         match self {
             Self::Leaf(value) => *value,
@@ -67,15 +67,16 @@ impl Node {
     }
 }
 
-fn grow(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize], depth: usize) -> Node {
-    let leaf = || Node::Leaf(chosen.iter().map(|row| targets[*row]).sum::<f64>() / chosen.len() as f64);
+fn grow(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize], depth: usize) -> RegressionTree {
+    let leaf =
+        || RegressionTree::Leaf(chosen.iter().map(|row| targets[*row]).sum::<f64>() / chosen.len() as f64);
     if depth == 0 || chosen.len() < 2 * SMALLEST_LEAF {
         return leaf();
     }
     let Some((feature, below)) = best_split(rows, targets, chosen) else { return leaf() };
     let (yes, no): (Vec<usize>, Vec<usize>) = chosen.iter().partition(|row| rows[**row][feature] < below);
     let side = |chosen: &[usize]| Box::new(grow(rows, targets, chosen, depth - 1));
-    Node::Split { feature, below, yes: side(&yes), no: side(&no) }
+    RegressionTree::Split { feature, below, yes: side(&yes), no: side(&no) }
 }
 
 /// The split with the greatest gain.
@@ -117,8 +118,8 @@ mod tests {
     fn a_step_function_is_learned() {
         let rows: Vec<Vec<f64>> = (0..60).map(|at| vec![f64::from(at), f64::from(at % 7)]).collect();
         let targets: Vec<f64> = rows.iter().map(|row| if row[0] < 30.0 { 0.0 } else { 1.0 }).collect();
-        let model = Boosting::fit(&rows, &targets).unwrap();
+        let model = GradientBoosting::fit(&rows, &targets).unwrap();
         assert!(model.predict(&[5.0, 3.0]) < 0.05 && model.predict(&[55.0, 3.0]) > 0.95);
-        assert!(Boosting::fit(&[], &[]).is_none());
+        assert!(GradientBoosting::fit(&[], &[]).is_none());
     }
 }

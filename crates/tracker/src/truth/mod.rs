@@ -4,6 +4,6 @@ mod adapter;
 mod boosting;
 mod ridge;
 
-pub use adapter::{Adapted, Drift, TruthAdapter, TruthError};
-pub use boosting::Boosting;
-pub use ridge::Ridge;
+pub use adapter::{FeatureDrift, TruthAdapter, TruthAdapterError, TruthPrediction};
+pub use boosting::GradientBoosting;
+pub use ridge::RidgeRegression;

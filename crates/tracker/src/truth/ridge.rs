@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// A fitted regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ridge {
+pub struct RidgeRegression {
     /// Coefficients, one per feature.
     pub coefficients: Vec<f64>,
     /// Prediction where all features are 0.
     pub intercept: f64,
 }
 
-impl Ridge {
+impl RidgeRegression {
     /// Fits rows of features to targets. The intercept is not penalised. `None` without rows, for rows of different
     /// lengths, or if there is no solution.
     pub fn fit(rows: &[Vec<f64>], targets: &[f64], alpha: f64) -> Option<Self> {
@@ -69,7 +69,7 @@ mod tests {
             predicted: Vec<f64>,
         }
         for (number, case) in cases::<RidgeCase>("ridge").iter().enumerate() {
-            let found = Ridge::fit(&case.rows, &case.targets, case.alpha).unwrap();
+            let found = RidgeRegression::fit(&case.rows, &case.targets, case.alpha).unwrap();
             let largest = case.coefficients.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
             for (ours, theirs) in found.coefficients.iter().zip(&case.coefficients) {
                 assert!(
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn invalid_rows_are_not_fitted() {
-        assert_eq!(Ridge::fit(&[], &[], 1.0), None);
-        assert_eq!(Ridge::fit(&[vec![1.0], vec![1.0, 2.0]], &[1.0, 2.0], 1.0), None);
-        assert_eq!(Ridge::fit(&[vec![f64::NAN], vec![1.0]], &[1.0, 2.0], 1.0), None);
+        assert_eq!(RidgeRegression::fit(&[], &[], 1.0), None);
+        assert_eq!(RidgeRegression::fit(&[vec![1.0], vec![1.0, 2.0]], &[1.0, 2.0], 1.0), None);
+        assert_eq!(RidgeRegression::fit(&[vec![f64::NAN], vec![1.0]], &[1.0, 2.0], 1.0), None);
     }
 }

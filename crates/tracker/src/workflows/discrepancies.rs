@@ -8,7 +8,7 @@ use crate::metrics;
 
 /// The records that are compared.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Known {
+pub struct ComparedRecords {
     /// Sections of the repository.
     pub sections: BTreeSet<String>,
     /// Workflows with their sections.
@@ -61,7 +61,7 @@ pub enum Discrepancy {
 }
 
 /// All discrepancies, in a fixed order.
-pub fn discrepancies(known: &Known) -> Vec<Discrepancy> {
+pub fn discrepancies(known: &ComparedRecords) -> Vec<Discrepancy> {
     let mut found = Vec::new();
     for (workflow, sections) in &known.workflows {
         let missing = sections.iter().filter(|section| !known.sections.contains(*section));
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn exactly_the_discrepancies_are_found() {
-        let fitting = Known {
+        let fitting = ComparedRecords {
             sections: set(&["a:f"]),
             workflows: BTreeMap::from([("w".to_owned(), vec!["a:f".to_owned()])]),
             metrics: BTreeMap::from([("reliability".to_owned(), 1.0), ("throughput".to_owned(), 900.0)]),
@@ -108,8 +108,8 @@ mod tests {
             mapped: Some(set(&["a.py"])),
         };
         assert_eq!(discrepancies(&fitting), []);
-        assert_eq!(discrepancies(&Known { mapped: None, ..fitting.clone() }), []);
-        let wrong = Known {
+        assert_eq!(discrepancies(&ComparedRecords { mapped: None, ..fitting.clone() }), []);
+        let wrong = ComparedRecords {
             sections: set(&[]),
             metrics: BTreeMap::from([("reliability".to_owned(), 1.5), ("throughput".to_owned(), -1.0)]),
             cycles: vec![3, 5, 4],

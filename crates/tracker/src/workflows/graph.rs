@@ -15,7 +15,7 @@ pub struct WorkflowGraph {
 
 /// Impact of a change on a workflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Impact {
+pub struct WorkflowImpact {
     /// Change of its ROI.
     pub roi: f64,
     /// Change of its synergy.
@@ -26,7 +26,7 @@ pub struct Impact {
 
 /// An invalid query.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum GraphError {
+pub enum WorkflowGraphError {
     /// An unknown workflow.
     #[error("no workflow named '{0}'")]
     Unknown(String),
@@ -70,18 +70,19 @@ impl WorkflowGraph {
         workflow: &str,
         roi: f64,
         synergy: f64,
-    ) -> Result<BTreeMap<String, Impact>, GraphError> {
+    ) -> Result<BTreeMap<String, WorkflowImpact>, WorkflowGraphError> {
         if !self.nodes.contains(workflow) {
-            return Err(GraphError::Unknown(workflow.to_owned()));
+            return Err(WorkflowGraphError::Unknown(workflow.to_owned()));
         }
         if !(roi.is_finite() && synergy.is_finite()) {
-            return Err(GraphError::NotFinite);
+            return Err(WorkflowGraphError::NotFinite);
         }
-        let mut impacts = BTreeMap::from([(workflow.to_owned(), Impact { roi, synergy, distance: 0 })]);
+        let mut impacts =
+            BTreeMap::from([(workflow.to_owned(), WorkflowImpact { roi, synergy, distance: 0 })]);
         for name in self.in_order(workflow) {
             let Some(impact) = impacts.get(&name).copied() else { continue };
             for (dependent, share) in self.edges.get(&name).into_iter().flatten() {
-                let first = Impact { distance: impact.distance + 1, ..Impact::default() };
+                let first = WorkflowImpact { distance: impact.distance + 1, ..WorkflowImpact::default() };
                 let reached = impacts.entry(dependent.clone()).or_insert(first);
                 reached.roi += share * impact.roi;
                 reached.synergy += share * impact.synergy;
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn unknown_workflows_and_infinite_changes_are_rejected() {
         let graph = WorkflowGraph::new(&[workflow("a", &["m"])], &BTreeMap::new());
-        assert_eq!(graph.simulate_impact_wave("x", 1.0, 0.0), Err(GraphError::Unknown("x".into())));
-        assert_eq!(graph.simulate_impact_wave("a", f64::NAN, 0.0), Err(GraphError::NotFinite));
+        assert_eq!(graph.simulate_impact_wave("x", 1.0, 0.0), Err(WorkflowGraphError::Unknown("x".into())));
+        assert_eq!(graph.simulate_impact_wave("a", f64::NAN, 0.0), Err(WorkflowGraphError::NotFinite));
     }
 }

@@ -3,5 +3,5 @@
 mod discrepancies;
 mod graph;
 
-pub use discrepancies::{Discrepancy, Known, discrepancies};
-pub use graph::{GraphError, Impact, WorkflowGraph};
+pub use discrepancies::{ComparedRecords, Discrepancy, discrepancies};
+pub use graph::{WorkflowGraph, WorkflowGraphError, WorkflowImpact};

@@ -9,5 +9,5 @@ mod vector;
 
 pub use embedder::Embedder;
 pub(super) use similarity::{SimilarPair, similar_pairs};
-pub use tf_idf::TfIdf;
+pub use tf_idf::TfIdfEmbedder;
 pub use vector::SparseVector;

@@ -47,34 +47,34 @@ pub(crate) fn similar_pairs(vectors: &[SparseVector], threshold: f64) -> Vec<Sim
 /// Values are half the size of those in the vectors: walking them is nearly all the work, and a cosine needs six
 /// digits, not fifteen.
 struct InvertedIndex {
-    rows: Vec<Row>,
+    rows: Vec<VectorRow>,
     /// The values of all vectors in each common dimension. Where most are not zero, adding all is faster than
     /// finding the right ones: the compiler turns it into vector instructions. Every dimension of a neural
     /// embedding is common.
     common: Vec<Vec<f32>>,
     /// The entries of all rare dimensions, one dimension after the other.
-    rare: Vec<Entry>,
+    rare: Vec<SparseEntry>,
     /// Remaining range of each rare dimension: the vectors that were not processed yet.
     remaining: Vec<Range<usize>>,
 }
 
 /// A vector's entries by kind. Dimensions that no other vector has are left out.
 #[derive(Default)]
-struct Row {
-    common: Vec<Entry>,
-    rare: Vec<Entry>,
+struct VectorRow {
+    common: Vec<SparseEntry>,
+    rare: Vec<SparseEntry>,
 }
 
 /// Non-zero value with its position: the dimension in a row, the vector in a dimension.
 #[derive(Clone, Copy)]
-struct Entry {
+struct SparseEntry {
     position: u32,
     value: f32,
 }
 
 /// Position of a dimension in the index.
 #[derive(Clone, Copy)]
-enum Place {
+enum DimensionPosition {
     Common(u32),
     Rare(u32),
 }
@@ -85,7 +85,7 @@ impl InvertedIndex {
             Self { rows: Vec::new(), common: Vec::new(), rare: Vec::new(), remaining: Vec::new() };
         let places = index.reserve_dimensions(vectors);
         for (number, vector) in (0_u32..).zip(vectors) {
-            let mut row = Row::default();
+            let mut row = VectorRow::default();
             for &(dimension, value) in vector.entries() {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -93,15 +93,15 @@ impl InvertedIndex {
                 )]
                 let value = value as f32;
                 match places.get(&dimension) {
-                    Some(&Place::Common(position)) => {
+                    Some(&DimensionPosition::Common(position)) => {
                         index.common[position as usize][number as usize] = value;
-                        row.common.push(Entry { position, value });
+                        row.common.push(SparseEntry { position, value });
                     }
-                    Some(&Place::Rare(position)) => {
+                    Some(&DimensionPosition::Rare(position)) => {
                         let remaining = &mut index.remaining[position as usize];
-                        index.rare[remaining.end] = Entry { position: number, value };
+                        index.rare[remaining.end] = SparseEntry { position: number, value };
                         remaining.end += 1;
-                        row.rare.push(Entry { position, value });
+                        row.rare.push(SparseEntry { position, value });
                     }
                     None => {}
                 }
@@ -113,7 +113,7 @@ impl InvertedIndex {
 
     /// Reserves space for the dimensions that at least two vectors have. An embedder may use any `u32`, so they are
     /// renumbered without gaps; the numbers do not affect the result.
-    fn reserve_dimensions(&mut self, vectors: &[SparseVector]) -> FxHashMap<u32, Place> {
+    fn reserve_dimensions(&mut self, vectors: &[SparseVector]) -> FxHashMap<u32, DimensionPosition> {
         let mut entry_counts: FxHashMap<u32, usize> = FxHashMap::default();
         for (dimension, _) in vectors.iter().flat_map(SparseVector::entries) {
             *entry_counts.entry(*dimension).or_default() += 1;
@@ -124,15 +124,15 @@ impl InvertedIndex {
         let mut place = |entry_count: usize| {
             if entry_count >= vectors.len().div_ceil(COMMON_SHARE) {
                 self.common.push(vec![0.0; vectors.len()]);
-                return Place::Common(number(self.common.len() - 1));
+                return DimensionPosition::Common(number(self.common.len() - 1));
             }
             self.remaining.push(rare_entries..rare_entries);
             rare_entries += entry_count;
-            Place::Rare(number(self.remaining.len() - 1))
+            DimensionPosition::Rare(number(self.remaining.len() - 1))
         };
         let shared = entry_counts.into_iter().filter(|(_, count)| *count > 1);
         let places = shared.map(|(dimension, count)| (dimension, place(count))).collect();
-        self.rare = vec![Entry { position: 0, value: 0.0 }; rare_entries];
+        self.rare = vec![SparseEntry { position: 0, value: 0.0 }; rare_entries];
         places
     }
 

@@ -10,11 +10,11 @@ use super::{Embedder, SparseVector};
 /// The offline embedder. Sublinear term frequency `1 + ln(tf)`, smoothed inverse document frequency
 /// `1 + ln((1 + n) / (1 + df))`, length one: scikit-learn's `TfidfVectorizer(sublinear_tf=True)` with menace's terms.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TfIdf;
+pub struct TfIdfEmbedder;
 
-impl Embedder for TfIdf {
+impl Embedder for TfIdfEmbedder {
     fn embed(&self, documents: &[&str]) -> Vec<SparseVector> {
-        let mut vocabulary = Vocabulary::default();
+        let mut vocabulary = TermVocabulary::default();
         let counted: Vec<Vec<TermCount>> =
             documents.iter().map(|document| vocabulary.counted_terms(document)).collect();
         let inverse_frequencies = vocabulary.inverse_document_frequencies(documents.len());
@@ -35,7 +35,7 @@ struct TermCount {
 
 /// Terms numbered by first appearance, which is independent of hash order.
 #[derive(Default)]
-struct Vocabulary<'a> {
+struct TermVocabulary<'a> {
     /// Terms of each word. Code repeats its identifiers, so each is split once and then looked up.
     terms_of_word: FxHashMap<&'a str, Range<usize>>,
     /// The terms of all words, one after the other.
@@ -46,7 +46,7 @@ struct Vocabulary<'a> {
     counts: Vec<u32>,
 }
 
-impl<'a> Vocabulary<'a> {
+impl<'a> TermVocabulary<'a> {
     fn counted_terms(&mut self, document: &'a str) -> Vec<TermCount> {
         let mut used = Vec::new();
         for word in words(document) {
@@ -114,7 +114,7 @@ mod tests {
     /// Expected: scikit-learn 1.9.1, `TfidfVectorizer(sublinear_tf=True)` on the same texts.
     #[test]
     fn agrees_with_scikit_learn() {
-        let vectors = TfIdf.embed(&[
+        let vectors = TfIdfEmbedder.embed(&[
             "invoice invoice tax customer",
             "invoice tax tax tax rate",
             "socket packet packet router",
@@ -130,7 +130,10 @@ mod tests {
 
     #[test]
     fn documents_without_terms_are_empty() {
-        assert_eq!(TfIdf.embed(&["", "the of 42"]), [SparseVector::default(), SparseVector::default()]);
-        assert!(TfIdf.embed(&[]).is_empty());
+        assert_eq!(
+            TfIdfEmbedder.embed(&["", "the of 42"]),
+            [SparseVector::default(), SparseVector::default()]
+        );
+        assert!(TfIdfEmbedder.embed(&[]).is_empty());
     }
 }

@@ -56,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::map::partition::Partition;
+    use crate::map::partition::CommunityPartition;
 
     /// Clusters points of the plane.
     fn clusters(points: &[[f64; 2]], options: &DensityOptions) -> Vec<Option<usize>> {
@@ -156,7 +156,7 @@ mod tests {
             points.rotate_left(rotation);
             expected.rotate_left(rotation);
             let actual = labels(clusters(&points, &options));
-            prop_assert_eq!(Partition::from_labels(&actual), Partition::from_labels(&expected));
+            prop_assert_eq!(CommunityPartition::from_labels(&actual), CommunityPartition::from_labels(&expected));
         }
 
         #[test]

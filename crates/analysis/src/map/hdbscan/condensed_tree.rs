@@ -13,13 +13,13 @@ const SMALLEST_DISTANCE: f64 = 1e-3;
 
 /// Clusters, each after its parent, and the last cluster of every point.
 pub(crate) struct CondensedTree {
-    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) clusters: Vec<CondensedCluster>,
     /// Smallest cluster that contained each point.
     pub(crate) last_cluster_of: Vec<usize>,
 }
 
 /// Cluster from the density at which it appears to the density at which it splits.
-pub(crate) struct Cluster {
+pub(crate) struct CondensedCluster {
     pub(crate) parent: usize,
     /// The density at which the cluster appears.
     birth: f64,
@@ -33,7 +33,7 @@ impl CondensedTree {
     /// `farthest` is the distance beyond which points are unrelated. With it, each tree of the forest is a cluster
     /// that appeared at that distance. Without it, as in the paper, each tree belongs to the root cluster.
     pub(crate) fn new(dendrogram: &Dendrogram, minimum_size: usize, farthest: Option<f64>) -> Self {
-        let root = Cluster { parent: ROOT, birth: 0.0, stability: 0.0 };
+        let root = CondensedCluster { parent: ROOT, birth: 0.0, stability: 0.0 };
         let last_cluster_of = vec![ROOT; dendrogram.point_count()];
         let mut tree = Self { clusters: vec![root], last_cluster_of };
         let tops = dendrogram.tops().iter().copied();
@@ -77,7 +77,7 @@ impl CondensedTree {
     }
 
     fn add_cluster(&mut self, parent: usize, birth: f64) -> usize {
-        self.clusters.push(Cluster { parent, birth, stability: 0.0 });
+        self.clusters.push(CondensedCluster { parent, birth, stability: 0.0 });
         self.clusters.len() - 1
     }
 }

@@ -6,12 +6,12 @@ use super::reachability::NearPair;
 /// children. Points that no chain of pairs connects are in different trees.
 pub(crate) struct Dendrogram {
     point_count: usize,
-    joins: Vec<Join>,
+    joins: Vec<DendrogramJoin>,
     tops: Vec<usize>,
 }
 
 /// Two nodes that become one at a distance.
-pub(crate) struct Join {
+pub(crate) struct DendrogramJoin {
     children: [usize; 2],
     pub(crate) distance: f64,
     size: usize,
@@ -35,7 +35,7 @@ impl Dendrogram {
                 parents[child] = node;
             }
             let size = children.iter().map(|&child| dendrogram.size(child)).sum();
-            dendrogram.joins.push(Join { children, distance: pair.distance, size });
+            dendrogram.joins.push(DendrogramJoin { children, distance: pair.distance, size });
         }
         dendrogram.tops = (0..parents.len()).filter(|&node| parents[node] == node).collect();
         dendrogram
@@ -51,7 +51,7 @@ impl Dendrogram {
     }
 
     /// Join that created a node; `None` for a point.
-    pub(crate) fn join(&self, node: usize) -> Option<&Join> {
+    pub(crate) fn join(&self, node: usize) -> Option<&DendrogramJoin> {
         self.joins.get(node.checked_sub(self.point_count)?)
     }
 

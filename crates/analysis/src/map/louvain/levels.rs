@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::local_moving::moved_nodes;
 use super::refinement::refined;
-use crate::map::graph::Graph;
+use crate::map::graph::WeightedGraph;
 use crate::map::modularity::modularity;
-use crate::map::partition::Partition;
-use crate::map::random::SplitMix64;
+use crate::map::partition::CommunityPartition;
+use crate::map::split_mix::SplitMix64;
 
 /// Largest number of passes. Each pass starts from the last result, and the first one without improvement ends the
 /// search; the limit bounds the time on graphs where every pass still improves a little.
@@ -17,8 +17,8 @@ const MAXIMUM_PASSES: usize = 10;
 const MINIMUM_IMPROVEMENT: f64 = 1e-9;
 
 /// Groups the nodes of a graph into connected communities of high modularity.
-pub(crate) fn louvain(graph: &Graph, random: &mut SplitMix64) -> Partition {
-    let mut best = Partition::singletons(graph.node_count());
+pub(crate) fn louvain(graph: &WeightedGraph, random: &mut SplitMix64) -> CommunityPartition {
+    let mut best = CommunityPartition::singletons(graph.node_count());
     let mut best_modularity = modularity(graph, &best);
     for _ in 0..MAXIMUM_PASSES {
         let candidate = pass(graph, best.clone(), random);
@@ -36,9 +36,9 @@ pub(crate) fn louvain(graph: &Graph, random: &mut SplitMix64) -> Partition {
 ///
 /// Each level's nodes are the *refined* communities, which are connected; the unrefined ones are where they
 /// start on the next level. The descent ends when every community is a single node of its level.
-fn pass(graph: &Graph, start: Partition, random: &mut SplitMix64) -> Partition {
+fn pass(graph: &WeightedGraph, start: CommunityPartition, random: &mut SplitMix64) -> CommunityPartition {
     let mut level = Cow::Borrowed(graph);
-    let mut node_in_level = Partition::singletons(graph.node_count());
+    let mut node_in_level = CommunityPartition::singletons(graph.node_count());
     let mut communities = start;
     loop {
         communities = moved_nodes(&level, &communities, random);
@@ -63,7 +63,7 @@ mod tests {
 
     /// `networkx_best` is the best of twenty seeds of networkx 3.6.1's `louvain_communities`; the result has to
     /// be within 0.01 of it with every seed.
-    fn check(graph: &Graph, networkx_best: f64) {
+    fn check(graph: &WeightedGraph, networkx_best: f64) {
         for seed in 0..20 {
             let partition = louvain(graph, &mut SplitMix64::new(seed));
             let quality = modularity(graph, &partition);
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn isolated_nodes_stay_alone() {
-        let partition = louvain(&Graph::from_edges(3, []), &mut SplitMix64::new(0));
-        assert_eq!(partition, Partition::singletons(3));
+        let partition = louvain(&WeightedGraph::from_edges(3, []), &mut SplitMix64::new(0));
+        assert_eq!(partition, CommunityPartition::singletons(3));
     }
 
     proptest! {

@@ -5,17 +5,21 @@
 
 use std::collections::VecDeque;
 
-use crate::map::graph::Graph;
+use crate::map::graph::WeightedGraph;
 use crate::map::modularity::community_strengths;
-use crate::map::partition::Partition;
-use crate::map::random::SplitMix64;
+use crate::map::partition::CommunityPartition;
+use crate::map::split_mix::SplitMix64;
 
 /// A move has to gain more than this share of the total weight, or rounding could keep two nodes swapping.
 const MINIMUM_GAIN: f64 = 1e-10;
 
 /// The partition reached from `start` when no single move raises modularity.
-pub(crate) fn moved_nodes(graph: &Graph, start: &Partition, random: &mut SplitMix64) -> Partition {
-    let mut state = Moving::new(graph, start);
+pub(crate) fn moved_nodes(
+    graph: &WeightedGraph,
+    start: &CommunityPartition,
+    random: &mut SplitMix64,
+) -> CommunityPartition {
+    let mut state = LocalMovingState::new(graph, start);
     let mut queue = VecDeque::from(random.order(graph.node_count()));
     let mut is_queued = vec![true; graph.node_count()];
     while let Some(node) = queue.pop_front() {
@@ -28,11 +32,11 @@ pub(crate) fn moved_nodes(graph: &Graph, start: &Partition, random: &mut SplitMi
             }
         }
     }
-    Partition::from_labels(&state.labels)
+    CommunityPartition::from_labels(&state.labels)
 }
 
-struct Moving<'a> {
-    graph: &'a Graph,
+struct LocalMovingState<'a> {
+    graph: &'a WeightedGraph,
     labels: Vec<usize>,
     community_strengths: Vec<f64>,
     community_sizes: Vec<usize>,
@@ -41,8 +45,8 @@ struct Moving<'a> {
     weight_to: Vec<f64>,
 }
 
-impl<'a> Moving<'a> {
-    fn new(graph: &'a Graph, start: &Partition) -> Self {
+impl<'a> LocalMovingState<'a> {
+    fn new(graph: &'a WeightedGraph, start: &CommunityPartition) -> Self {
         let node_count = graph.node_count();
         let mut strengths = community_strengths(graph, start);
         strengths.resize(node_count, 0.0);
@@ -121,21 +125,21 @@ mod tests {
     #[test]
     fn optimal_partition_is_unchanged() {
         let graph = two_triangles();
-        let triangles = Partition::from_labels(&[0, 0, 0, 1, 1, 1]);
+        let triangles = CommunityPartition::from_labels(&[0, 0, 0, 1, 1, 1]);
         assert_eq!(moved_nodes(&graph, &triangles, &mut SplitMix64::new(1)), triangles);
     }
 
     #[test]
     fn moves_only_raise_modularity() {
         let graph = karate();
-        let start = Partition::from_labels(&(0..34).map(|node| node % 4).collect::<Vec<_>>());
+        let start = CommunityPartition::from_labels(&(0..34).map(|node| node % 4).collect::<Vec<_>>());
         let moved = moved_nodes(&graph, &start, &mut SplitMix64::new(1));
         assert!(modularity(&graph, &moved) > modularity(&graph, &start) + 0.3);
     }
 
     #[test]
     fn misplaced_node_may_move_to_a_new_community() {
-        let start = Partition::from_labels(&[0; 6]);
+        let start = CommunityPartition::from_labels(&[0; 6]);
         let moved = moved_nodes(&two_triangles(), &start, &mut SplitMix64::new(1));
         assert!(modularity(&two_triangles(), &moved) >= 0.0);
     }

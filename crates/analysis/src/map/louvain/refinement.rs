@@ -4,25 +4,29 @@
 //! single nodes along its own edges yields parts that are connected by construction. Leiden picks among the parts
 //! with a gain at random; this implementation takes the best, since the outer passes already vary the order.
 
-use crate::map::graph::Graph;
+use crate::map::graph::WeightedGraph;
 use crate::map::modularity::community_strengths;
-use crate::map::partition::Partition;
-use crate::map::random::SplitMix64;
+use crate::map::partition::CommunityPartition;
+use crate::map::split_mix::SplitMix64;
 
 /// A partition finer than `communities`, whose parts are connected.
-pub(crate) fn refined(graph: &Graph, communities: &Partition, random: &mut SplitMix64) -> Partition {
-    let mut state = Refinement::new(graph, communities);
+pub(crate) fn refined(
+    graph: &WeightedGraph,
+    communities: &CommunityPartition,
+    random: &mut SplitMix64,
+) -> CommunityPartition {
+    let mut state = RefinementState::new(graph, communities);
     for node in random.order(graph.node_count()) {
         if state.part_sizes[state.part_of[node]] == 1 {
             state.join_best_part(node);
         }
     }
-    Partition::from_labels(&state.part_of)
+    CommunityPartition::from_labels(&state.part_of)
 }
 
-struct Refinement<'a> {
-    graph: &'a Graph,
-    communities: &'a Partition,
+struct RefinementState<'a> {
+    graph: &'a WeightedGraph,
+    communities: &'a CommunityPartition,
     community_strengths: Vec<f64>,
     part_of: Vec<usize>,
     part_sizes: Vec<usize>,
@@ -33,8 +37,8 @@ struct Refinement<'a> {
     weight_to: Vec<f64>,
 }
 
-impl<'a> Refinement<'a> {
-    fn new(graph: &'a Graph, communities: &'a Partition) -> Self {
+impl<'a> RefinementState<'a> {
+    fn new(graph: &'a WeightedGraph, communities: &'a CommunityPartition) -> Self {
         let node_count = graph.node_count();
         let weight_to_community = |node: usize| {
             let inside = graph
@@ -119,8 +123,8 @@ mod tests {
     fn disconnected_community_is_split() {
         // Without the edge between them, the triangles are two disconnected parts of one community.
         let graph = two_triangles();
-        let apart = Graph::from_edges(6, graph.edges().filter(|edge| (edge.from, edge.to) != (2, 3)));
-        let parts = refined(&apart, &Partition::from_labels(&[0; 6]), &mut SplitMix64::new(0));
+        let apart = WeightedGraph::from_edges(6, graph.edges().filter(|edge| (edge.from, edge.to) != (2, 3)));
+        let parts = refined(&apart, &CommunityPartition::from_labels(&[0; 6]), &mut SplitMix64::new(0));
         assert_eq!(parts, parts.connected_parts(&apart));
         assert_ne!(parts.community_of(0), parts.community_of(5));
     }
@@ -129,7 +133,7 @@ mod tests {
         #[test]
         fn parts_are_connected_and_never_cross_communities(graph in any_graph(), count in 1_usize..5) {
             let labels: Vec<usize> = (0..graph.node_count()).map(|node| node % count).collect();
-            let communities = Partition::from_labels(&labels);
+            let communities = CommunityPartition::from_labels(&labels);
             let parts = refined(&graph, &communities, &mut SplitMix64::new(3));
             prop_assert_eq!(&parts, &parts.connected_parts(&graph));
             for members in parts.members() {

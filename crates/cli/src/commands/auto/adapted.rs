@@ -6,22 +6,25 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use menace_engine::adaptation::{Adapted, Little, Machine, Policy, Strategy, Trend, adapt, adapt_by};
+use menace_engine::adaptation::{
+    AdaptationPolicy, AdaptedPresets, LearningStrategy, MachineResources, MetricTrend, StallThresholds,
+    adapt, adapt_by,
+};
 use menace_model::ids::RunId;
 use menace_model::presets::{Preset, PresetError};
 use menace_store::Store;
-use menace_tracker::history::History;
+use menace_tracker::history::RoiHistory;
 
-use super::state::{Begun, Progress};
-use crate::arguments::Auto;
+use super::state::{AutoRunState, StartedCycle};
+use crate::arguments::AutoArguments;
 use crate::calling::{RunSettings, StoredPreset};
 use crate::configuration::Configuration;
 use crate::terminal::{count, note};
-use crate::tracking::{Thresholds, lock, peek};
+use crate::tracking::{CycleThresholds, lock, read_history_or_empty};
 
 /// Where the presets of a cycle come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum CyclePresetOrigin {
     /// A file that somebody wrote, which is never adapted.
     StaticFile,
     /// The rules of adaptation.
@@ -32,7 +35,7 @@ pub(super) enum Origin {
     Chosen,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for CyclePresetOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::StaticFile => "static file",
@@ -44,7 +47,10 @@ impl fmt::Display for Origin {
 }
 
 /// How a cycle that began before was asked for. It goes on under the same, whatever the history says by now.
-pub(super) async fn as_it_began(store: &Store, begun: Option<&Begun>) -> anyhow::Result<Option<RunSettings>> {
+pub(super) async fn settings_of_started_cycle(
+    store: &Store,
+    begun: Option<&StartedCycle>,
+) -> anyhow::Result<Option<RunSettings>> {
     let Some(begun) = begun else { return Ok(None) };
     note(&format!("presets: {}, as the cycle began", begun.presets));
     let options = store.run(&begun.run).await?.options;
@@ -54,36 +60,36 @@ pub(super) async fn as_it_began(store: &Store, begun: Option<&Begun>) -> anyhow:
 }
 
 /// Adapts the presets of a cycle, says so, and returns where they come from.
-pub(super) fn adapted(
+pub(super) fn adapt_presets(
     configuration: &Configuration,
-    arguments: &Auto,
-    progress: &Progress,
+    arguments: &AutoArguments,
+    progress: &AutoRunState,
     (run, number): (&RunId, usize),
     settings: &mut RunSettings,
-) -> anyhow::Result<Origin> {
+) -> anyhow::Result<CyclePresetOrigin> {
     let written = &configuration.settings().presets;
-    Strategy::of_name(written.preset_rl_strategy.as_deref())?;
+    LearningStrategy::of_name(written.preset_rl_strategy.as_deref())?;
     let means = if !progress.preset_file.is_empty() {
-        Means::StaticFile
+        PresetAdaptationMethod::StaticFile
     } else if written.env_presets.is_some() {
-        Means::Written
+        PresetAdaptationMethod::Written
     } else {
         match &written.preset_rl_path {
-            Some(path) => Means::Policy { path, seed: progress.seed, number },
-            None => Means::Rules,
+            Some(path) => PresetAdaptationMethod::Policy { path, seed: progress.seed, number },
+            None => PresetAdaptationMethod::Rules,
         }
     };
     let repository = progress.repository.display().to_string();
-    let history = peek(&configuration.data_directory(), &repository);
+    let history = read_history_or_empty(&configuration.data_directory(), &repository);
     let presets: Result<Vec<Preset>, PresetError> =
         settings.presets.iter().map(StoredPreset::preset).collect();
-    let (origin, made) = decided(&means, presets?, &trend(configuration, &history))?;
+    let (origin, made) = adapt_with(&means, presets?, &trend(configuration, &history))?;
     for (stored, preset) in settings.presets.iter_mut().zip(&made.presets) {
-        stored.say(preset);
+        stored.set_preset(preset);
     }
     let cycle = number + 1;
     note(&format!("presets of cycle {cycle}: {}", line(origin, &made)));
-    let told = told(run, cycle, origin, &made);
+    let told = decision_lines(run, cycle, origin, &made);
     if let Some(path) = &arguments.debug_log_file {
         append(path, &told)?;
     } else if written.preset_debug {
@@ -95,7 +101,7 @@ pub(super) fn adapted(
 }
 
 /// What presets are adapted with.
-enum Means<'a> {
+enum PresetAdaptationMethod<'a> {
     /// Not at all: a file says what they are.
     StaticFile,
     /// Not at all: a variable says what they are.
@@ -108,25 +114,38 @@ enum Means<'a> {
     },
 }
 
-fn decided(means: &Means<'_>, presets: Vec<Preset>, trend: &Trend) -> anyhow::Result<(Origin, Adapted)> {
-    let as_they_are = |presets, why: &str| Adapted {
+fn adapt_with(
+    means: &PresetAdaptationMethod<'_>,
+    presets: Vec<Preset>,
+    trend: &MetricTrend,
+) -> anyhow::Result<(CyclePresetOrigin, AdaptedPresets)> {
+    let as_they_are = |presets, why: &str| AdaptedPresets {
         presets,
         decisions: Vec::new(),
         seen: vec![why.to_owned()],
         is_decided: false,
     };
     Ok(match means {
-        Means::StaticFile => (Origin::StaticFile, as_they_are(presets, "what a file says is not adapted")),
-        Means::Written => {
-            (Origin::Chosen, as_they_are(presets, "what SANDBOX_ENV_PRESETS says is not adapted"))
+        PresetAdaptationMethod::StaticFile => {
+            (CyclePresetOrigin::StaticFile, as_they_are(presets, "what a file says is not adapted"))
         }
-        Means::Rules => {
+        PresetAdaptationMethod::Written => {
+            (CyclePresetOrigin::Chosen, as_they_are(presets, "what SANDBOX_ENV_PRESETS says is not adapted"))
+        }
+        PresetAdaptationMethod::Rules => {
             let made = adapt(presets, trend, &machine());
-            (if made.decisions.is_empty() { Origin::Chosen } else { Origin::History }, made)
+            (
+                if made.decisions.is_empty() {
+                    CyclePresetOrigin::Chosen
+                } else {
+                    CyclePresetOrigin::History
+                },
+                made,
+            )
         }
-        Means::Policy { path, seed, number } => {
+        PresetAdaptationMethod::Policy { path, seed, number } => {
             let made = by_policy(path, *seed, *number, presets, trend)?;
-            (if made.is_decided { Origin::Policy } else { Origin::Chosen }, made)
+            (if made.is_decided { CyclePresetOrigin::Policy } else { CyclePresetOrigin::Chosen }, made)
         }
     })
 }
@@ -137,31 +156,31 @@ fn by_policy(
     seed: u64,
     number: usize,
     presets: Vec<Preset>,
-    trend: &Trend,
-) -> anyhow::Result<Adapted> {
+    trend: &MetricTrend,
+) -> anyhow::Result<AdaptedPresets> {
     let _lock = lock(path)?;
-    let mut policy = Policy::read(path, seed, number)?;
+    let mut policy = AdaptationPolicy::read(path, seed, number)?;
     let made = adapt_by(&mut policy, presets, trend, &machine());
     policy.write(path)?;
     Ok(made)
 }
 
 /// This one. Without knowing how many cores there are, one is sure.
-fn machine() -> Machine {
+fn machine() -> MachineResources {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let system = rustix::system::sysinfo();
     let memory = system.totalram * u64::from(system.mem_unit);
-    Machine { cpus: cores as f64, memory: memory as f64 }
+    MachineResources { cpus: cores as f64, memory: memory as f64 }
 }
 
 /// What was measured, with what counts as little in this repository.
-fn trend(configuration: &Configuration, history: &History) -> Trend {
-    let thresholds = Thresholds::of(configuration, history);
-    Trend {
+fn trend(configuration: &Configuration, history: &RoiHistory) -> MetricTrend {
+    let thresholds = CycleThresholds::of(configuration, history);
+    MetricTrend {
         roi: history.series("roi"),
         synergy_roi: history.series("synergy_roi").last().copied(),
         safety: history.series("safety_rating"),
-        little: Little {
+        little: StallThresholds {
             roi: thresholds.roi,
             synergy: thresholds.synergy,
             cycles: configuration.settings().roi.roi_cycles as usize,
@@ -169,7 +188,7 @@ fn trend(configuration: &Configuration, history: &History) -> Trend {
     }
 }
 
-fn line(origin: Origin, made: &Adapted) -> String {
+fn line(origin: CyclePresetOrigin, made: &AdaptedPresets) -> String {
     let how_many = match made.decisions.len() {
         0 => String::new(),
         values => format!(", {} changed", count(values, "value")),
@@ -178,7 +197,12 @@ fn line(origin: Origin, made: &Adapted) -> String {
 }
 
 /// What there is to know about adaptation in a cycle: what was seen, and each decision.
-fn told(run: &RunId, cycle: usize, origin: Origin, made: &Adapted) -> Vec<String> {
+fn decision_lines(
+    run: &RunId,
+    cycle: usize,
+    origin: CyclePresetOrigin,
+    made: &AdaptedPresets,
+) -> Vec<String> {
     let mut lines = vec![format!("{run} cycle {cycle}: {}", line(origin, made))];
     lines.extend(made.decisions.iter().map(|decision| format!("{run} cycle {cycle}: {decision}")));
     lines
@@ -197,7 +221,7 @@ fn append(path: &Path, lines: &[String]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use menace_engine::adaptation::PolicyError;
+    use menace_engine::adaptation::AdaptationPolicyError;
     use menace_model::presets::read;
 
     use super::*;
@@ -207,21 +231,21 @@ mod tests {
         read(text).unwrap()
     }
 
-    fn trend(roi: &[f64]) -> Trend {
-        let little = Little { roi: 0.01, synergy: 0.01, cycles: 3 };
-        Trend { roi: roi.to_vec(), synergy_roi: None, safety: Vec::new(), little }
+    fn trend(roi: &[f64]) -> MetricTrend {
+        let little = StallThresholds { roi: 0.01, synergy: 0.01, cycles: 3 };
+        MetricTrend { roi: roi.to_vec(), synergy_roi: None, safety: Vec::new(), little }
     }
 
     #[test]
     fn what_somebody_wrote_is_never_adapted_and_the_rest_is_if_there_is_a_reason() {
         for (means, roi, origin, memory) in [
-            (Means::StaticFile, &[0.5; 4][..], "static file", "256Mi"),
-            (Means::Written, &[0.5; 4], "chosen", "256Mi"),
-            (Means::Rules, &[0.5; 4], "adapted to the history", "512Mi"),
-            (Means::Rules, &[0.5, 0.4, 0.2, 0.1], "chosen", "256Mi"),
-            (Means::Rules, &[0.5], "chosen", "256Mi"),
+            (PresetAdaptationMethod::StaticFile, &[0.5; 4][..], "static file", "256Mi"),
+            (PresetAdaptationMethod::Written, &[0.5; 4], "chosen", "256Mi"),
+            (PresetAdaptationMethod::Rules, &[0.5; 4], "adapted to the history", "512Mi"),
+            (PresetAdaptationMethod::Rules, &[0.5, 0.4, 0.2, 0.1], "chosen", "256Mi"),
+            (PresetAdaptationMethod::Rules, &[0.5], "chosen", "256Mi"),
         ] {
-            let (found, made) = decided(&means, presets(), &trend(roi)).unwrap();
+            let (found, made) = adapt_with(&means, presets(), &trend(roi)).unwrap();
             assert_eq!(found.to_string(), origin, "{roi:?}");
             assert_eq!(made.presets[1].text("MEMORY_LIMIT"), Some(memory), "{origin}");
             assert!(!made.seen.is_empty() && line(found, &made).contains(origin));
@@ -232,19 +256,19 @@ mod tests {
     fn a_policy_learns_across_runs_and_never_overwrites_another_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("policies/preset.json");
-        let means = |number| Means::Policy { path: &path, seed: 0, number };
-        assert_eq!(decided(&means(0), presets(), &trend(&[0.5])).unwrap().0, Origin::Chosen);
-        let first = decided(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
-        let again = decided(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
+        let means = |number| PresetAdaptationMethod::Policy { path: &path, seed: 0, number };
+        assert_eq!(adapt_with(&means(0), presets(), &trend(&[0.5])).unwrap().0, CyclePresetOrigin::Chosen);
+        let first = adapt_with(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
+        let again = adapt_with(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
         assert_eq!(first, again, "a cycle that is decided again is decided alike");
-        assert_eq!(first.0, Origin::Policy);
-        decided(&means(2), presets(), &trend(&[0.5, 0.5, 0.5, 0.5, 0.9])).unwrap();
+        assert_eq!(first.0, CyclePresetOrigin::Policy);
+        adapt_with(&means(2), presets(), &trend(&[0.5, 0.5, 0.5, 0.5, 0.9])).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("\"count\": 1"), "{text}");
         std::fs::write(&path, "not a policy").unwrap();
-        let error = decided(&means(3), presets(), &trend(&[0.5; 6])).unwrap_err();
-        assert!(matches!(error.downcast_ref(), Some(PolicyError::Foreign { .. })), "{error}");
-        assert_eq!(crate::exit::of_error(&error), crate::exit::Exit::Usage);
+        let error = adapt_with(&means(3), presets(), &trend(&[0.5; 6])).unwrap_err();
+        assert!(matches!(error.downcast_ref(), Some(AdaptationPolicyError::Foreign { .. })), "{error}");
+        assert_eq!(crate::exit::exit_for_error(&error), crate::exit::MenaceExit::Usage);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a policy");
     }
 
@@ -252,10 +276,11 @@ mod tests {
     fn the_log_is_added_to() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("logs/preset_debug.log");
-        let (origin, made) = decided(&Means::Rules, presets(), &trend(&[0.5; 4])).unwrap();
+        let (origin, made) =
+            adapt_with(&PresetAdaptationMethod::Rules, presets(), &trend(&[0.5; 4])).unwrap();
         let run = crate::commands::run::new_id();
         for cycle in [4, 5] {
-            append(&path, &told(&run, cycle, origin, &made)).unwrap();
+            append(&path, &decision_lines(&run, cycle, origin, &made)).unwrap();
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.lines().collect();

@@ -15,7 +15,7 @@ pub(super) fn directory_of(configuration: &Configuration, id: &RunId) -> PathBuf
 }
 
 /// Takes a loop for this process, until what is returned is dropped.
-pub(super) fn take(configuration: &Configuration, id: &RunId) -> anyhow::Result<File> {
+pub(super) fn lock_run(configuration: &Configuration, id: &RunId) -> anyhow::Result<File> {
     let directory = directory_of(configuration, id);
     std::fs::create_dir_all(&directory).with_context(|| format!("failed to make {}", directory.display()))?;
     let path = directory.join("lock");

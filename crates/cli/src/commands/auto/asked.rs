@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use menace_engine::proposers::llm::{
-    HttpModel, Llm, Model, Pricing, Recorded, Recording, Standing, Template, Wording,
+    HttpModel, LanguageModel, LlmProposer, ModelPricing, ModelRecording, ModuleMetricHistory, PromptSettings,
+    PromptTemplates, RecordedModel,
 };
-use menace_engine::proposers::{BuiltIn, Proposer, Recall};
+use menace_engine::proposers::{BuiltInProposer, PatchRecall, Proposer};
 use menace_model::inventory::Inventory;
 use menace_model::settings::ProposerKind;
 
@@ -21,7 +22,7 @@ const TEMPLATES: &str = "templates/auto_prompts";
 const ANSWERS: &str = "answers.jsonl";
 
 /// What is known when they are asked.
-pub(super) struct Asked<'a> {
+pub(super) struct ProposerSetup<'a> {
     pub(super) configuration: &'a Configuration,
     /// The directory of the run.
     pub(super) directory: &'a Path,
@@ -33,7 +34,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// In a line: which model is asked, or why none is.
-pub(super) fn described(configuration: &Configuration) -> String {
+pub(super) fn describe_model(configuration: &Configuration) -> String {
     let settings = &configuration.settings().language_model;
     match (&settings.model_replay, endpoint(configuration, &settings.model)) {
         (Some(path), _) => format!("model: answers of {} from {}", settings.model, path.display()),
@@ -54,51 +55,55 @@ pub(super) fn described(configuration: &Configuration) -> String {
 pub(super) fn model(
     configuration: &Configuration,
     directory: &Path,
-) -> anyhow::Result<Option<Box<dyn Model>>> {
+) -> anyhow::Result<Option<Box<dyn LanguageModel>>> {
     let settings = &configuration.settings().language_model;
     if let Some(path) = &settings.model_replay {
         anyhow::ensure!(path.is_file(), "SANDBOX_MODEL_REPLAY: {} is no file", path.display());
-        return Ok(Some(Box::new(Recorded::replay(&settings.model, Recording::read(path)?))));
+        return Ok(Some(Box::new(RecordedModel::replay(&settings.model, ModelRecording::read(path)?))));
     }
     let Some(endpoint) = endpoint(configuration, &settings.model) else { return Ok(None) };
     let own = directory.join(ANSWERS);
-    let known = Recording::read(&own)?;
+    let known = ModelRecording::read(&own)?;
     let files: Vec<PathBuf> = std::iter::once(own).chain(settings.model_record.clone()).collect();
-    Ok(Some(Box::new(Recorded::new(Box::new(HttpModel::new(endpoint)?), known, files))))
+    Ok(Some(Box::new(RecordedModel::new(Box::new(HttpModel::new(endpoint)?), known, files))))
 }
 
 /// What the model costs.
-pub(super) fn pricing(configuration: &Configuration) -> Pricing {
+pub(super) fn pricing(configuration: &Configuration) -> ModelPricing {
     let settings = &configuration.settings().language_model;
-    Pricing { price: settings.model_prices.get(&settings.model), max_tokens: settings.model_answer_length }
+    ModelPricing {
+        price: settings.model_prices.get(&settings.model),
+        max_tokens: settings.model_answer_length,
+    }
 }
 
-impl Asked<'_> {
+impl ProposerSetup<'_> {
     /// Everybody, the cheapest first.
     pub(super) fn proposers(
         &self,
-        recall: Option<Box<dyn Recall>>,
+        recall: Option<Box<dyn PatchRecall>>,
     ) -> anyhow::Result<Vec<Box<dyn Proposer>>> {
         let settings = self.configuration.settings();
         let is_wanted = |kind: ProposerKind| settings.improvement.proposers.contains(&kind);
         let mut all: Vec<Box<dyn Proposer>> = Vec::new();
         if is_wanted(ProposerKind::Transforms) {
-            all.push(Box::new(BuiltIn::default()));
+            all.push(Box::new(BuiltInProposer::default()));
         }
         if is_wanted(ProposerKind::Llm)
             && let Some(model) = model(self.configuration, self.directory)?
         {
             let pricing = pricing(self.configuration);
             let retries = settings.improvement.patch_retries.saturating_sub(1) as usize;
-            all.push(Box::new(Llm::new(model, self.wording()?, pricing, retries, recall)));
+            all.push(Box::new(LlmProposer::new(model, self.wording()?, pricing, retries, recall)));
         }
         Ok(all)
     }
 
-    fn wording(&self) -> anyhow::Result<Wording> {
+    fn wording(&self) -> anyhow::Result<PromptSettings> {
         let settings = self.configuration.settings();
         let (gpt, agent) = (&settings.language_model, &settings.visual_agent);
-        let templates = Template::load(Some(Path::new(TEMPLATES)), gpt.gpt_section_template.as_deref())?;
+        let templates =
+            PromptTemplates::load(Some(Path::new(TEMPLATES)), gpt.gpt_section_template.as_deref())?;
         let background = agent.va_prompt_template.as_ref().map(|text| {
             let path = Path::new(text);
             if path.is_file() {
@@ -109,7 +114,7 @@ impl Asked<'_> {
             }
         });
         let layout = self.inventory.modules.iter().map(|module| module.path.clone());
-        Ok(Wording {
+        Ok(PromptSettings {
             templates,
             max_length: gpt.gpt_section_prompt_max_length,
             background: background.transpose()?,
@@ -121,10 +126,10 @@ impl Asked<'_> {
         })
     }
 
-    fn standings(&self) -> BTreeMap<String, Standing> {
+    fn standings(&self) -> BTreeMap<String, ModuleMetricHistory> {
         let Some(worth) = self.worth else { return BTreeMap::new() };
         let before = |module: &str, name: &str| self.previous?.get(module)?.get(name).copied();
-        let of = |row: &crate::tracking::ModuleRow| Standing {
+        let of = |row: &crate::tracking::CycleModuleRow| ModuleMetricHistory {
             metrics: row
                 .metrics
                 .iter()
@@ -138,7 +143,7 @@ impl Asked<'_> {
 
 /// What a cycle measured of modules, for the next one to compare with.
 pub(super) fn measured(worth: &CycleReport) -> BTreeMap<String, BTreeMap<String, f64>> {
-    let metrics = |row: &crate::tracking::ModuleRow| {
+    let metrics = |row: &crate::tracking::CycleModuleRow| {
         row.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
     };
     worth.modules.iter().map(|row| (row.module.clone(), metrics(row))).collect()

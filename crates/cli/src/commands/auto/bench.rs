@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use menace_analysis::orphans::OrphanOptions;
-use menace_analysis::scan::{Scan, ScanOptions, Silent, scan};
+use menace_analysis::scan::{RepositoryScan, ScanOptions, SilentScanObserver, scan};
 use menace_engine::workbench::{EngineError, Workbench};
 use menace_model::inventory::Inventory;
-use menace_runner::{Execute, SuiteOptions, SuiteOutcome, roots, run_test_files};
+use menace_runner::{CallExecutor, TestFileOptions, TestFileOutcome, roots, run_test_files};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 
-use crate::calling::Calling;
+use crate::calling::RepositoryExecutor;
 
 /// This machine.
-pub(super) struct Bench {
+pub(super) struct LocalWorkbench {
     pub(super) python: String,
     pub(super) exclude: Vec<String>,
     pub(super) cache: Option<std::path::PathBuf>,
@@ -24,8 +24,8 @@ pub(super) struct Bench {
 }
 
 #[async_trait]
-impl Workbench for Bench {
-    fn scan(&self, root: &Path) -> Result<Scan, EngineError> {
+impl Workbench for LocalWorkbench {
+    fn scan(&self, root: &Path) -> Result<RepositoryScan, EngineError> {
         let options = ScanOptions {
             exclude: self.exclude.clone(),
             cache: self.cache.clone(),
@@ -34,11 +34,12 @@ impl Workbench for Bench {
         };
         // How often a file changed is a matter of the repository, and not of a copy.
         let no_churn = || Err("a copy has no history".to_owned());
-        scan(root, &options, &Silent, no_churn).map_err(|error| EngineError::Scan(error.to_string()))
+        scan(root, &options, &SilentScanObserver, no_churn)
+            .map_err(|error| EngineError::Scan(error.to_string()))
     }
 
-    async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn Execute>, EngineError> {
-        let calling = Calling::of(inventory, &self.python, &[]).await;
+    async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn CallExecutor>, EngineError> {
+        let calling = RepositoryExecutor::of(inventory, &self.python, &[]).await;
         Ok(calling.map_err(|error| EngineError::Scan(format!("{error:#}")))?.executor)
     }
 
@@ -47,8 +48,8 @@ impl Workbench for Bench {
         inventory: &Inventory,
         files: &[String],
         (times, within): (usize, Duration),
-    ) -> Result<Vec<SuiteOutcome>, EngineError> {
-        let options = SuiteOptions {
+    ) -> Result<Vec<TestFileOutcome>, EngineError> {
+        let options = TestFileOptions {
             repository: Path::new(&inventory.root).to_owned(),
             python: self.python.clone(),
             roots: roots(inventory),

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use menace_engine::ground::touched;
-use menace_engine::tree::Worktree;
+use menace_engine::baseline::affected_modules;
+use menace_engine::worktree::Worktree;
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
 use menace_store::Store;
 
-use super::state::Begun;
+use super::state::StartedCycle;
 use crate::calling::RunSettings;
 use crate::terminal::{count, note};
 
 /// The run of the cycle before and the modules whose calls are the same as there, by name. Nothing if it was asked for in
 /// another way, since other calls are planned then.
-pub(super) async fn carried(
+pub(super) async fn unchanged_modules(
     store: &Store,
     tree: &Worktree,
-    (previous, now): (&Begun, &Begun),
+    (previous, now): (&StartedCycle, &StartedCycle),
     settings: &RunSettings,
     inventory: &Inventory,
 ) -> anyhow::Result<Option<(RunId, BTreeSet<String>)>> {
@@ -51,7 +51,7 @@ pub(super) async fn carried(
 
 /// Modules that are not in changed files and import nothing that is, however far.
 fn untouched(inventory: &Inventory, changed: &[String]) -> BTreeSet<String> {
-    let touched = touched(inventory, |path| changed.iter().any(|one| one == path));
+    let touched = affected_modules(inventory, |path| changed.iter().any(|one| one == path));
     let all = inventory.modules.iter().map(|module| &module.name);
     all.filter(|name| !touched.contains(*name)).cloned().collect()
 }

@@ -11,9 +11,9 @@ const FILE: &str = "elapsed";
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Writes until it is dropped.
-pub(super) struct Clock(JoinHandle<()>);
+pub(super) struct ElapsedTimeWriter(JoinHandle<()>);
 
-impl Clock {
+impl ElapsedTimeWriter {
     /// From now on, after so much was spent before.
     pub(super) fn start(directory: &Path, began: Instant, before: Duration) -> Self {
         let path = directory.join(FILE);
@@ -29,7 +29,7 @@ impl Clock {
     }
 }
 
-impl Drop for Clock {
+impl Drop for ElapsedTimeWriter {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -48,7 +48,7 @@ mod tests {
     async fn what_earlier_parts_took_is_counted() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(elapsed(directory.path()), None);
-        let clock = Clock::start(directory.path(), Instant::now(), Duration::from_secs(40));
+        let clock = ElapsedTimeWriter::start(directory.path(), Instant::now(), Duration::from_secs(40));
         tokio::task::yield_now().await;
         assert!(elapsed(directory.path()).unwrap() >= 40.0);
         drop(clock);

@@ -1,8 +1,8 @@
 //! New ideas, from a model, when cycles bring little or when it is time for some.
 
 use menace_engine::budget::Budget;
-use menace_engine::events::Bus;
-use menace_engine::memory::{Interaction, Tag};
+use menace_engine::events::RunEventBus;
+use menace_engine::memory::{MemoryTag, PromptInteraction};
 use menace_engine::proposers::llm::ideas;
 use menace_runner::RunReport;
 use menace_store::Store;
@@ -14,7 +14,7 @@ use crate::configuration::Configuration;
 use crate::terminal::{count, note};
 
 /// What a loop has done so far.
-pub(super) struct SoFar<'a> {
+pub(super) struct IdeaRequestContext<'a> {
     pub(super) configuration: &'a Configuration,
     pub(super) store: &'a Store,
     /// The directory of the run.
@@ -35,11 +35,11 @@ fn is_time((every, retries): (usize, usize), cycles: usize, low: usize) -> bool 
 }
 
 /// Asks for ideas if it is time, and remembers them: later questions show those that fit.
-pub(super) async fn asked_for(
-    so_far: &SoFar<'_>,
+pub(super) async fn request_ideas(
+    so_far: &IdeaRequestContext<'_>,
     report: &RunReport,
     budget: &mut Budget,
-    bus: &Bus,
+    bus: &RunEventBus,
 ) -> anyhow::Result<()> {
     let settings = &so_far.configuration.settings().improvement;
     let rhythm = (settings.brainstorm_interval as usize, settings.brainstorm_retries as usize);
@@ -69,8 +69,8 @@ pub(super) async fn asked_for(
     let memory = remembered::memory(so_far.configuration, so_far.store)?;
     for idea in &found {
         let section = idea.split_whitespace().find(|word| word.contains(':')).unwrap_or_default();
-        let interaction = Interaction {
-            tag: Tag::Insight,
+        let interaction = PromptInteraction {
+            tag: MemoryTag::Insight,
             repository: so_far.repository.to_owned(),
             section: section.trim_end_matches(':').to_owned(),
             prompt: "What still fails, and what to do about it".into(),

@@ -29,10 +29,10 @@ use menace_model::ids::RunId;
 use menace_store::{RunState, Store};
 use tracing::{Instrument, info_span};
 
-use crate::arguments::{Auto, RunComplete};
+use crate::arguments::{AutoArguments, RunCompleteArguments};
 use crate::calling::{find_interpreter, now_ms, open_store, runtime};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 
 use super::dashboard;
@@ -41,13 +41,13 @@ pub(super) use recovery::show as show_recovery;
 
 use super::run::{milliseconds, new_id};
 use super::usage::UsageError;
-use drive::Drive;
-use state::{Limits, Progress};
+use drive::AutoRunDriver;
+use state::{AutoRunLimits, AutoRunState};
 
 /// How long a call may take if nobody says it: what does not end is waited for in each proof of each change, on both sides.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, arguments: &AutoArguments) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
         let (id, began_ms, progress, _alone) = match &arguments.recover {
@@ -56,10 +56,10 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
         };
         let data = configuration.data_directory();
         let name = id.to_string();
-        let arguments = &progress.asked(arguments);
-        let dashboard = dashboard::beside(configuration)?;
+        let arguments = &progress.original_arguments(arguments);
+        let dashboard = dashboard::start_run_dashboard(configuration)?;
         let _exporters = exporters::beside_a_loop(configuration)?;
-        let drive = Drive {
+        let drive = AutoRunDriver {
             configuration,
             arguments,
             store: &store,
@@ -78,7 +78,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
             recovery::failed(&data, &name, now_ms(), &format!("{error:#}"))?;
         }
         if let Some(dashboard) = &dashboard {
-            dashboard.say_goodbye().await;
+            dashboard.wait_for_last_events().await;
         }
         store.close().await?;
         exit
@@ -91,13 +91,16 @@ pub(super) async fn unfinished(
     repository: &Path,
 ) -> anyhow::Result<Option<RunId>> {
     let store = open_store(configuration).await?;
-    let found = Progress::unfinished(&store, repository).await?;
+    let found = AutoRunState::unfinished(&store, repository).await?;
     store.close().await?;
     Ok(found)
 }
 
-pub(super) fn run_complete(configuration: &Configuration, arguments: RunComplete) -> anyhow::Result<Exit> {
-    let RunComplete { presets, mut auto } = arguments;
+pub(super) fn run_complete(
+    configuration: &Configuration,
+    arguments: RunCompleteArguments,
+) -> anyhow::Result<MenaceExit> {
+    let RunCompleteArguments { presets, mut auto } = arguments;
     auto.measure.preset_file = vec![presets];
     run(configuration, &auto)
 }
@@ -107,9 +110,9 @@ async fn recover(
     configuration: &Configuration,
     store: &Store,
     name: Option<&str>,
-) -> anyhow::Result<(RunId, i64, Progress, File)> {
-    let found = Progress::recover(store, name).await?;
-    let lock = alone::take(configuration, &found.id)?;
+) -> anyhow::Result<(RunId, i64, AutoRunState, File)> {
+    let found = AutoRunState::recover(store, name).await?;
+    let lock = alone::lock_run(configuration, &found.id)?;
     let data = configuration.data_directory();
     if found.died {
         let at_ms = store.last_event_ms(&found.id).await?.unwrap_or(found.began_ms);
@@ -123,12 +126,12 @@ async fn recover(
 
 async fn begin(
     configuration: &Configuration,
-    arguments: &Auto,
+    arguments: &AutoArguments,
     store: &Store,
-) -> anyhow::Result<(RunId, i64, Progress, File)> {
+) -> anyhow::Result<(RunId, i64, AutoRunState, File)> {
     let measure = &arguments.measure;
     let root: PathBuf = std::path::absolute(configuration.repository(measure.repository.path.as_deref()))?;
-    let mut progress = Progress::new(root.clone());
+    let mut progress = AutoRunState::new(root.clone());
     let variable = |name: &str| std::env::var_os(name).map(Into::into);
     let found = find_interpreter(&root, measure.python.as_deref(), variable);
     note(&format!("interpreter: {} ({})", found.python, found.reason));
@@ -144,7 +147,7 @@ async fn begin(
         progress.preset_count = Some(0);
     }
     progress.allow_behaviour_change = arguments.allow_behaviour_change;
-    progress.limits = Limits {
+    progress.limits = AutoRunLimits {
         seconds: arguments.max_time.map(|time| time.as_secs_f64()),
         cost: arguments.max_cost,
         tokens: arguments.max_tokens,
@@ -153,7 +156,7 @@ async fn begin(
     let limit = if settings.run_cycles > 0 { settings.run_cycles } else { settings.cycles };
     progress.cycles = arguments.max_iterations.or(measure.runs).unwrap_or(limit as usize).max(1);
     let (id, began_ms) = (new_id(), now_ms());
-    let lock = alone::take(configuration, &id)?;
+    let lock = alone::lock_run(configuration, &id)?;
     progress.begin(store, &id).await?;
     Ok((id, began_ms, progress, lock))
 }

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use menace_analysis::orphans::{OrphanFiles, write_orphan_files};
+use menace_analysis::orphans::{OrphanFileOptions, write_orphan_files};
 use menace_model::inventory::{Inventory, Orphan, OrphanClass};
-use menace_runner::targets;
+use menace_runner::callable_sections;
 
-use super::state::Progress;
+use super::state::AutoRunState;
 use crate::commands::orphans::class_word;
-use crate::commands::run::named;
+use crate::commands::run::resolve_module_paths;
 use crate::commands::self_test::left_out;
 use crate::configuration::Configuration;
 use crate::terminal::note;
 
 /// What a cycle is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Included {
+pub(super) struct CycleModuleSelection {
     /// Only these modules are called, by path; none means all.
     pub(super) modules: Vec<String>,
     /// Nobody proposes changes for these.
@@ -23,17 +23,20 @@ pub(super) struct Included {
 }
 
 /// Looks for orphans, writes them down as `menace orphans` does, and says what becomes of them.
-pub(super) fn included(
+pub(super) fn select_cycle_modules(
     configuration: &Configuration,
-    progress: &Progress,
+    progress: &AutoRunState,
     inventory: &Inventory,
-) -> anyhow::Result<Included> {
+) -> anyhow::Result<CycleModuleSelection> {
     let settings = configuration.settings();
     if settings.orphans.disable_orphan_scan {
         note("orphans: nobody looks for them (SANDBOX_DISABLE_ORPHAN_SCAN)");
-        return Ok(Included { modules: named(inventory, &progress.modules)?, ..Included::default() });
+        return Ok(CycleModuleSelection {
+            modules: resolve_module_paths(inventory, &progress.modules)?,
+            ..CycleModuleSelection::default()
+        });
     }
-    let files = OrphanFiles {
+    let files = OrphanFileOptions {
         include_redundant: settings.orphans.test_redundant,
         clean: settings.orphans.clean_orphans,
     };
@@ -42,7 +45,10 @@ pub(super) fn included(
     }
     if !progress.modules.is_empty() {
         // Whoever names modules means them, orphans or not.
-        return Ok(Included { modules: named(inventory, &progress.modules)?, ..Included::default() });
+        return Ok(CycleModuleSelection {
+            modules: resolve_module_paths(inventory, &progress.modules)?,
+            ..CycleModuleSelection::default()
+        });
     }
     let left_out = left_out(inventory, &settings.self_test, &settings.orphans);
     let (found, line) = of(inventory, &left_out);
@@ -50,18 +56,20 @@ pub(super) fn included(
     Ok(found)
 }
 
-fn of(inventory: &Inventory, left_out: &BTreeSet<String>) -> (Included, String) {
+fn of(inventory: &Inventory, left_out: &BTreeSet<String>) -> (CycleModuleSelection, String) {
     let is_in = |path: &String| !left_out.contains(path);
     let mut modules = BTreeSet::new();
     if !left_out.is_empty() {
-        modules = targets(inventory, &[]).into_iter().map(|target| target.path).filter(is_in).collect();
+        modules =
+            callable_sections(inventory, &[]).into_iter().map(|target| target.path).filter(is_in).collect();
     }
     let (within, without): (Vec<&Orphan>, Vec<&Orphan>) =
         inventory.orphans.iter().partition(|orphan| is_in(&orphan.path));
     let is_over = |orphan: &&&Orphan| matches!(orphan.class, OrphanClass::Redundant | OrphanClass::Legacy);
     let alone: Vec<&Orphan> = within.iter().filter(is_over).copied().collect();
     let left_alone = inventory.orphans.iter().filter(|orphan| is_over(&orphan)).map(|one| one.path.clone());
-    let found = Included { modules: modules.into_iter().collect(), left_alone: left_alone.collect() };
+    let found =
+        CycleModuleSelection { modules: modules.into_iter().collect(), left_alone: left_alone.collect() };
     (found, line(&within, &without, &alone))
 }
 
@@ -92,7 +100,7 @@ fn names(orphans: &[&Orphan]) -> String {
 #[cfg(test)]
 mod tests {
     use menace_analysis::orphans::OrphanOptions;
-    use menace_analysis::scan::{ScanOptions, Silent, scan};
+    use menace_analysis::scan::{ScanOptions, SilentScanObserver, scan};
 
     use super::*;
 
@@ -110,7 +118,7 @@ mod tests {
         }
         let options =
             ScanOptions { exclude: Vec::new(), cache: None, orphans: OrphanOptions::default(), weigh: false };
-        let found = scan(directory.path(), &options, &Silent, || Err("none".to_owned())).unwrap();
+        let found = scan(directory.path(), &options, &SilentScanObserver, || Err("none".to_owned())).unwrap();
         (directory, found.inventory)
     }
 

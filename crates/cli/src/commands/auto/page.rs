@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use menace_store::{PatchRecord, PatchState};
 
-use super::report::{Finished, reason, share, spent};
-use super::seen::ModuleSeen;
+use super::report::{AutoRunReport, reason, share, spent};
+use super::seen::ModuleCycleSummary;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #b3261e; }
@@ -20,7 +20,7 @@ svg { max-width: 100%; height: auto } details { margin: .4rem 0 }
 ";
 
 /// The page.
-pub(super) fn html(finished: &Finished) -> String {
+pub(super) fn html(finished: &AutoRunReport) -> String {
     let mut page = String::new();
     let kept = finished.kept();
     let _ = write!(
@@ -45,7 +45,7 @@ pub(super) fn html(finished: &Finished) -> String {
     page
 }
 
-fn cycles(page: &mut String, finished: &Finished) {
+fn cycles(page: &mut String, finished: &AutoRunReport) {
     page.push_str("<h2>Cycles</h2>");
     page.push_str(&plot(&finished.cycles.iter().filter_map(|cycle| cycle.roi).collect::<Vec<_>>()));
     page.push_str("<table><tr><th class=number>cycle<th class=number>calls<th class=number>ways to fail<th class=number>ROI<th class=number>next<th class=number>time");
@@ -67,11 +67,11 @@ fn cycles(page: &mut String, finished: &Finished) {
     page.push_str("</table>");
 }
 
-fn modules(page: &mut String, finished: &Finished) {
+fn modules(page: &mut String, finished: &AutoRunReport) {
     page.push_str(
         "<h2>Modules</h2><table><tr><th>module<th>calls that end well (95 %)<th>after<th class=number>ROI<th class=number>after<th class=number>kept<th class=number>rejected<th>complete",
     );
-    let roi = |seen: &ModuleSeen| seen.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
+    let roi = |seen: &ModuleCycleSummary| seen.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
     for change in &finished.modules {
         let _ = write!(
             page,

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{print, print_json};
 
 const FILE: &str = "recovery.json";
 
 /// What is in the file. The names are those of the gauges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Recovery {
+pub(super) struct RecoveryFile {
     version: u32,
     /// How often a loop was gone on with.
     sandbox_restart_total: u64,
@@ -23,12 +23,12 @@ pub(super) struct Recovery {
     sandbox_last_failure_ts: f64,
     /// Which it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_failure: Option<Failure>,
+    last_failure: Option<LastFailedRun>,
 }
 
 /// A loop that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Failure {
+struct LastFailedRun {
     run: String,
     reason: String,
 }
@@ -42,15 +42,15 @@ pub(super) fn restarted(directory: &Path) -> anyhow::Result<()> {
 pub(super) fn failed(directory: &Path, run: &str, at_ms: i64, reason: &str) -> anyhow::Result<()> {
     changed(directory, |recovery| {
         recovery.sandbox_last_failure_ts = at_ms as f64 / 1e3;
-        recovery.last_failure = Some(Failure { run: run.to_owned(), reason: reason.to_owned() });
+        recovery.last_failure = Some(LastFailedRun { run: run.to_owned(), reason: reason.to_owned() });
     })
 }
 
 /// `menace recovery`: what the file says.
 pub(in crate::commands) fn show(
     configuration: &Configuration,
-    arguments: &arguments::Recovery,
-) -> anyhow::Result<Exit> {
+    arguments: &arguments::RecoveryArguments,
+) -> anyhow::Result<MenaceExit> {
     let path = arguments.file.clone().unwrap_or_else(|| configuration.data_directory().join(FILE));
     let recovery = read(&path)?;
     if arguments.output.json {
@@ -58,16 +58,16 @@ pub(in crate::commands) fn show(
     } else {
         print(&recovery.text())?;
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-impl Recovery {
+impl RecoveryFile {
     fn text(&self) -> String {
         let restarts = self.sandbox_restart_total;
         let failure = match &self.last_failure {
             None if self.sandbox_last_failure_ts > 0.0 => time(self.sandbox_last_failure_ts),
             None => "none".to_owned(),
-            Some(Failure { run, reason }) => {
+            Some(LastFailedRun { run, reason }) => {
                 format!("{}, {run}: {reason}", time(self.sandbox_last_failure_ts))
             }
         };
@@ -81,7 +81,7 @@ fn time(seconds: f64) -> String {
     menace_server::time_text(at_ms)
 }
 
-fn changed(directory: &Path, change: impl FnOnce(&mut Recovery)) -> anyhow::Result<()> {
+fn changed(directory: &Path, change: impl FnOnce(&mut RecoveryFile)) -> anyhow::Result<()> {
     let path = directory.join(FILE);
     let mut recovery = read(&path)?;
     recovery.version = 1;
@@ -90,11 +90,11 @@ fn changed(directory: &Path, change: impl FnOnce(&mut Recovery)) -> anyhow::Resu
     write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn read(path: &Path) -> anyhow::Result<Recovery> {
+fn read(path: &Path) -> anyhow::Result<RecoveryFile> {
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .with_context(|| format!("{} is no file of menace\nhint: move it away", path.display())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Recovery::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(RecoveryFile::default()),
         Err(error) => Err(error).with_context(|| format!("failed to read {}", path.display())),
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         failed(directory.path(), "r_1", 1_500, "it died").unwrap();
         restarted(directory.path()).unwrap();
         let read = || std::fs::read_to_string(directory.path().join(FILE)).unwrap();
-        let known: Recovery = serde_json::from_str(&read()).unwrap();
+        let known: RecoveryFile = serde_json::from_str(&read()).unwrap();
         assert_eq!((known.sandbox_restart_total, known.sandbox_last_failure_ts), (2, 1.5));
         std::fs::write(directory.path().join(FILE), "[]").unwrap();
         assert!(restarted(directory.path()).is_err());

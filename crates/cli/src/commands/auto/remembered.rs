@@ -1,8 +1,8 @@
 //! What helped before, for those who propose changes.
 
 use async_trait::async_trait;
-use menace_engine::memory::{Memory, Scope, Tag};
-use menace_engine::proposers::Recall;
+use menace_engine::memory::{Memory, MemoryScope, MemoryTag};
+use menace_engine::proposers::PatchRecall;
 use menace_store::Store;
 
 use crate::calling;
@@ -21,12 +21,12 @@ pub(super) fn recall(
     store: &Store,
     repository: &str,
     before_ms: i64,
-) -> anyhow::Result<Box<dyn Recall>> {
+) -> anyhow::Result<Box<dyn PatchRecall>> {
     let memory = memory(configuration, store)?;
-    Ok(Box::new(Remembered { memory, repository: repository.to_owned(), before_ms }))
+    Ok(Box::new(RepositoryMemoryRecall { memory, repository: repository.to_owned(), before_ms }))
 }
 
-struct Remembered {
+struct RepositoryMemoryRecall {
     memory: Memory,
     repository: String,
     before_ms: i64,
@@ -38,9 +38,9 @@ const LOOKED_THROUGH: usize = 8;
 const LONGEST: usize = 600;
 
 #[async_trait]
-impl Recall for Remembered {
+impl PatchRecall for RepositoryMemoryRecall {
     async fn relevant(&self, seen: &str, most: usize) -> Vec<String> {
-        let scope = Scope { tag: None, repository: Some(self.repository.clone()) };
+        let scope = MemoryScope { tag: None, repository: Some(self.repository.clone()) };
         let found = match self.memory.relevant(seen, &scope, most * LOOKED_THROUGH).await {
             Ok(found) => found,
             Err(error) => {
@@ -52,7 +52,7 @@ impl Recall for Remembered {
             .memories
             .into_iter()
             .map(|found| found.memory)
-            .filter(|memory| memory.at_ms < self.before_ms && memory.tag != Tag::Feedback.name())
+            .filter(|memory| memory.at_ms < self.before_ms && memory.tag != MemoryTag::Feedback.name())
             .take(most)
             .map(|memory| {
                 format!("{} → {}", shortened(&memory.prompt, LONGEST), shortened(&memory.response, LONGEST))

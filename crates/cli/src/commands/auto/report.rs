@@ -5,18 +5,20 @@ use std::path::Path;
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_engine::budget::Cost;
+use menace_engine::budget::StepCost;
 use menace_store::{PatchRecord, PatchState};
 use serde::Serialize;
 
 use super::page;
-use super::seen::{ModuleSeen, Seen};
+use super::seen::{AutoCycleSummary, ModuleCycleSummary};
 use crate::commands::run::shortened;
-use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json, styled};
+use crate::terminal::{
+    ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json, styled,
+};
 
 /// Everything about a loop that ended.
 #[derive(Debug, Serialize)]
-pub(super) struct Finished {
+pub(super) struct AutoRunReport {
     pub(super) version: u32,
     pub(super) run: String,
     pub(super) repository: String,
@@ -24,15 +26,15 @@ pub(super) struct Finished {
     /// The repository of git that has the branch.
     pub(super) home: String,
     pub(super) stopped: String,
-    pub(super) cycles: Vec<Seen>,
+    pub(super) cycles: Vec<AutoCycleSummary>,
     pub(super) modules: Vec<ModuleChange>,
     pub(super) patches: Vec<PatchRecord>,
-    pub(super) cost: Spent,
+    pub(super) cost: AutoRunCost,
 }
 
 /// What all of it cost.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Spent {
+pub(super) struct AutoRunCost {
     /// Wall time.
     pub(super) seconds: f64,
     /// CPU time of the calls that proposals were proven with.
@@ -46,20 +48,20 @@ pub(super) struct Spent {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ModuleChange {
     pub(super) module: String,
-    pub(super) before: ModuleSeen,
-    pub(super) after: ModuleSeen,
+    pub(super) before: ModuleCycleSummary,
+    pub(super) after: ModuleCycleSummary,
     pub(super) kept: usize,
     pub(super) rejected: usize,
 }
 
-impl Finished {
+impl AutoRunReport {
     pub(super) fn kept(&self) -> usize {
         self.patches.iter().filter(|patch| patch.state == PatchState::Kept).count()
     }
 }
 
 /// Modules at first and at last, with what was proposed for them.
-pub(super) fn modules(cycles: &[Seen], patches: &[PatchRecord]) -> Vec<ModuleChange> {
+pub(super) fn modules(cycles: &[AutoCycleSummary], patches: &[PatchRecord]) -> Vec<ModuleChange> {
     let (Some(first), Some(last)) = (cycles.first(), cycles.last()) else { return Vec::new() };
     let touches = |patch: &&PatchRecord, module: &str| patch.detail["files"].get(module).is_some();
     last.modules
@@ -79,14 +81,18 @@ pub(super) fn modules(cycles: &[Seen], patches: &[PatchRecord]) -> Vec<ModuleCha
 }
 
 /// What all of it cost.
-pub(super) fn cost(patches: &[PatchRecord], seconds: f64, (tokens, money): (u64, Option<f64>)) -> Spent {
-    let of_patch = |patch: &PatchRecord| serde_json::from_value::<Cost>(patch.cost.clone()).ok();
+pub(super) fn cost(
+    patches: &[PatchRecord],
+    seconds: f64,
+    (tokens, money): (u64, Option<f64>),
+) -> AutoRunCost {
+    let of_patch = |patch: &PatchRecord| serde_json::from_value::<StepCost>(patch.cost.clone()).ok();
     let cpu_seconds = patches.iter().filter_map(of_patch).map(|cost| cost.cpu_seconds).sum();
-    Spent { seconds, cpu_seconds, tokens, money }
+    AutoRunCost { seconds, cpu_seconds, tokens, money }
 }
 
 /// Writes both files.
-pub(super) fn write(finished: &Finished, directory: &Path) -> anyhow::Result<()> {
+pub(super) fn write(finished: &AutoRunReport, directory: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
     let json = serde_json::to_vec_pretty(finished)?;
     for (name, content) in [("report.json", json), ("report.html", page::html(finished).into_bytes())] {
@@ -97,7 +103,7 @@ pub(super) fn write(finished: &Finished, directory: &Path) -> anyhow::Result<()>
 }
 
 /// Shows it.
-pub(super) fn show(finished: &Finished, directory: &Path, is_json: bool) -> anyhow::Result<()> {
+pub(super) fn show(finished: &AutoRunReport, directory: &Path, is_json: bool) -> anyhow::Result<()> {
     if is_json {
         return print_json(finished);
     }
@@ -107,16 +113,16 @@ pub(super) fn show(finished: &Finished, directory: &Path, is_json: bool) -> anyh
     let kept = finished.kept();
     text.push_str(&format!(
         "\n{}  {} looked at, {kept} kept; {}\n{}  {}\n",
-        styled("Stopped", Style::Bold),
+        styled("Stopped", TextStyle::Bold),
         count(finished.patches.len(), "proposal"),
         finished.stopped,
-        styled("Cost   ", Style::Bold),
+        styled("Cost   ", TextStyle::Bold),
         spent(&finished.cost)
     ));
     if kept > 0 {
         text.push_str(&format!(
             "{}  git -C {} log {}    ·    git merge {}\n",
-            styled("Branch", Style::Bold),
+            styled("Branch", TextStyle::Bold),
             finished.home,
             finished.branch,
             finished.branch
@@ -127,13 +133,13 @@ pub(super) fn show(finished: &Finished, directory: &Path, is_json: bool) -> anyh
     Ok(())
 }
 
-fn cycles(finished: &Finished) -> String {
-    let mut table = Table::new(&[
-        ("cycle", Align::Right),
-        ("calls", Align::Right),
-        ("ways to fail", Align::Right),
-        ("ROI", Align::Right),
-        ("time", Align::Right),
+fn cycles(finished: &AutoRunReport) -> String {
+    let mut table = TextTable::new(&[
+        ("cycle", ColumnAlignment::Right),
+        ("calls", ColumnAlignment::Right),
+        ("ways to fail", ColumnAlignment::Right),
+        ("ROI", ColumnAlignment::Right),
+        ("time", ColumnAlignment::Right),
     ]);
     for (number, cycle) in finished.cycles.iter().enumerate() {
         table.row([
@@ -148,20 +154,20 @@ fn cycles(finished: &Finished) -> String {
 }
 
 /// Modules that changed, before and after.
-fn changes(finished: &Finished) -> String {
-    let mut table = Table::new(&[
-        ("module", Align::Left),
-        ("calls that end well", Align::Left),
-        ("", Align::Left),
-        ("ROI", Align::Right),
-        ("", Align::Left),
-        ("kept", Align::Right),
-        ("rejected", Align::Right),
+fn changes(finished: &AutoRunReport) -> String {
+    let mut table = TextTable::new(&[
+        ("module", ColumnAlignment::Left),
+        ("calls that end well", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
+        ("ROI", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
+        ("kept", ColumnAlignment::Right),
+        ("rejected", ColumnAlignment::Right),
     ]);
     let mut is_empty = true;
     for change in finished.modules.iter().filter(|change| change.kept + change.rejected > 0) {
         is_empty = false;
-        let roi = |seen: &ModuleSeen| seen.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
+        let roi = |seen: &ModuleCycleSummary| seen.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
         table.row([
             change.module.clone().into(),
             share(&change.before).into(),
@@ -176,14 +182,14 @@ fn changes(finished: &Finished) -> String {
 }
 
 /// A share with its 95 % interval.
-pub(super) fn share(seen: &ModuleSeen) -> String {
+pub(super) fn share(seen: &ModuleCycleSummary) -> String {
     seen.robustness().map_or("–".to_owned(), |(share, (low, high))| {
         format!("{:.1} % ({:.1} … {:.1})", share * 100.0, low * 100.0, high * 100.0)
     })
 }
 
 /// What all of it cost, in a line.
-pub(super) fn spent(cost: &Spent) -> String {
+pub(super) fn spent(cost: &AutoRunCost) -> String {
     let tokens = crate::terminal::grouped(usize::try_from(cost.tokens).unwrap_or(usize::MAX));
     let money = match cost.money {
         _ if cost.tokens == 0 => "no tokens".to_owned(),
@@ -193,14 +199,14 @@ pub(super) fn spent(cost: &Spent) -> String {
     format!("{:.1} min, {:.0} s of CPU to prove proposals, {money}", cost.seconds / 60.0, cost.cpu_seconds)
 }
 
-fn patches(finished: &Finished) -> String {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("section", Align::Left),
-        ("who", Align::Left),
-        ("gain", Align::Right),
-        ("95 %", Align::Left),
-        ("why", Align::Left),
+fn patches(finished: &AutoRunReport) -> String {
+    let mut table = TextTable::new(&[
+        ("", ColumnAlignment::Left),
+        ("section", ColumnAlignment::Left),
+        ("who", ColumnAlignment::Left),
+        ("gain", ColumnAlignment::Right),
+        ("95 %", ColumnAlignment::Left),
+        ("why", ColumnAlignment::Left),
     ]);
     let (kept, rejected): (Vec<_>, Vec<_>) =
         finished.patches.iter().partition(|patch| patch.state == PatchState::Kept);
@@ -208,7 +214,7 @@ fn patches(finished: &Finished) -> String {
         let gain = patch.verdict["gain"].as_f64();
         let interval: Option<(f64, f64)> = serde_json::from_value(patch.verdict["interval"].clone()).ok();
         table.row([
-            Cell::styled("kept", Style::Good),
+            TableCell::styled("kept", TextStyle::Good),
             patch.section.clone().into(),
             patch.proposer.trim_start_matches("transform:").to_owned().into(),
             gain.map_or("–".to_owned(), |gain| format!("{gain:+.2}")).into(),
@@ -226,7 +232,7 @@ fn patches(finished: &Finished) -> String {
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let words: Vec<String> =
             reasons.into_iter().map(|(reason, count)| format!("{count} × {reason}")).collect();
-        text.push_str(&format!("\n{}\n", styled(format!("rejected: {}", words.join(" · ")), Style::Dim)));
+        text.push_str(&format!("\n{}\n", styled(format!("rejected: {}", words.join(" · ")), TextStyle::Dim)));
     }
     text
 }

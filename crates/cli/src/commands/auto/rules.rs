@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_engine::alignment::{Baseline, Rules};
-use menace_engine::scores::Scores;
+use menace_engine::alignment::{AlignmentBaseline, AlignmentRules};
+use menace_engine::scores::ScorePublisher;
 use menace_model::inventory::Inventory;
 
 use crate::configuration::Configuration;
@@ -16,17 +16,17 @@ pub(super) fn alignment(
     configuration: &Configuration,
     root: &Path,
     inventory: &Inventory,
-) -> anyhow::Result<Rules> {
+) -> anyhow::Result<AlignmentRules> {
     let settings = &configuration.settings().alignment;
-    let now = || Baseline::of(root, inventory.modules.iter().map(|module| module.path.as_str()));
+    let now = || AlignmentBaseline::of(root, inventory.modules.iter().map(|module| module.path.as_str()));
     let baseline = match &settings.alignment_baseline_metrics_path {
         None => now(),
-        Some(path) => match Baseline::read(path)? {
+        Some(path) => match AlignmentBaseline::read(path)? {
             Some(known) => known,
             None => written(now(), path)?,
         },
     };
-    Ok(Rules {
+    Ok(AlignmentRules {
         enabled: settings.enable_alignment_flagger,
         warning: settings.alignment_warning_threshold.get(),
         failure: settings.alignment_failure_threshold.get(),
@@ -35,21 +35,21 @@ pub(super) fn alignment(
     })
 }
 
-fn written(baseline: Baseline, path: &Path) -> anyhow::Result<Baseline> {
+fn written(baseline: AlignmentBaseline, path: &Path) -> anyhow::Result<AlignmentBaseline> {
     let text = serde_json::to_vec_pretty(&baseline)?;
     write_atomically(path, &text).with_context(|| format!("failed to write {}", path.display()))?;
     Ok(baseline)
 }
 
 /// Where scores of patches go beside the ledger.
-pub(super) fn scores(configuration: &Configuration) -> anyhow::Result<Scores> {
+pub(super) fn scores(configuration: &Configuration) -> anyhow::Result<ScorePublisher> {
     let Some(address) = &configuration.settings().storage.patch_score_backend_url else {
-        return Ok(Scores::default());
+        return Ok(ScorePublisher::default());
     };
     if address.expose().starts_with("s3://") {
         note("scores: s3:// is not there yet, so that they stay in this data directory");
-        return Ok(Scores::default());
+        return Ok(ScorePublisher::default());
     }
     let waiting = configuration.data_directory().join("patch_scores.jsonl");
-    Scores::remote(address.expose(), waiting).map_err(anyhow::Error::msg)
+    ScorePublisher::remote(address.expose(), waiting).map_err(anyhow::Error::msg)
 }

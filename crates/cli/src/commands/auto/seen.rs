@@ -10,7 +10,7 @@ use crate::tracking::CycleReport;
 
 /// A cycle that ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Seen {
+pub(super) struct AutoCycleSummary {
     pub(super) calls: usize,
     pub(super) failures: usize,
     pub(super) roi: Option<f64>,
@@ -18,12 +18,12 @@ pub(super) struct Seen {
     pub(super) forecast: Option<(f64, Option<(f64, f64)>)>,
     pub(super) seconds: f64,
     /// By path.
-    pub(super) modules: BTreeMap<String, ModuleSeen>,
+    pub(super) modules: BTreeMap<String, ModuleCycleSummary>,
 }
 
 /// A module in a cycle.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct ModuleSeen {
+pub(super) struct ModuleCycleSummary {
     pub(super) roi: Option<f64>,
     /// Calls that ended well, of those that count.
     pub(super) ended_well: usize,
@@ -31,14 +31,14 @@ pub(super) struct ModuleSeen {
     pub(super) complete: Option<String>,
 }
 
-impl ModuleSeen {
+impl ModuleCycleSummary {
     /// The share of calls that ended well, with its 95 % interval.
     pub(super) fn robustness(&self) -> Option<(f64, (f64, f64))> {
         (self.n > 0).then(|| (self.ended_well as f64 / self.n as f64, wilson(self.ended_well, self.n)))
     }
 }
 
-impl Seen {
+impl AutoCycleSummary {
     pub(super) fn new(
         report: &RunReport,
         worth: Option<&CycleReport>,
@@ -61,10 +61,10 @@ fn modules(
     report: &RunReport,
     worth: Option<&CycleReport>,
     inventory: &Inventory,
-) -> BTreeMap<String, ModuleSeen> {
+) -> BTreeMap<String, ModuleCycleSummary> {
     let paths: BTreeMap<&str, &str> =
         inventory.modules.iter().map(|module| (module.name.as_str(), module.path.as_str())).collect();
-    let mut found: BTreeMap<String, ModuleSeen> = BTreeMap::new();
+    let mut found: BTreeMap<String, ModuleCycleSummary> = BTreeMap::new();
     for cell in &report.cells {
         let name = cell.section.split_once(':').map_or(cell.section.as_str(), |(module, _)| module);
         let Some(path) = paths.get(name) else { continue };

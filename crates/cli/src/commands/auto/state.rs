@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::ids::RunId;
-use menace_store::{Run as StoredRun, RunState, Store};
+use menace_store::{RunRecord as StoredRun, RunState, Store};
 use serde::{Deserialize, Serialize};
 
-use super::seen::Seen;
-use crate::arguments::Auto;
+use super::seen::AutoCycleSummary;
+use crate::arguments::AutoArguments;
 use crate::calling::now_ms;
 use crate::commands::usage::UsageError;
 
 /// How a loop was asked for, and how far it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Progress {
+pub(super) struct AutoRunState {
     /// Tells it from runs of calls alone.
     kind: String,
     pub(super) repository: PathBuf,
@@ -28,16 +28,16 @@ pub(super) struct Progress {
     pub(super) cycles: usize,
     pub(super) allow_behaviour_change: bool,
     #[serde(default)]
-    pub(super) limits: Limits,
+    pub(super) limits: AutoRunLimits,
     /// Cycles that began.
-    pub(super) begun: Vec<Begun>,
+    pub(super) begun: Vec<StartedCycle>,
     /// Time that earlier parts of it took.
     pub(super) seconds: f64,
 }
 
 /// What it may spend; nothing means that there is no limit.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Limits {
+pub(super) struct AutoRunLimits {
     pub(super) seconds: Option<f64>,
     pub(super) cost: Option<f64>,
     pub(super) tokens: Option<u64>,
@@ -45,7 +45,7 @@ pub(super) struct Limits {
 
 /// A cycle that began.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Begun {
+pub(super) struct StartedCycle {
     /// The run of its calls, once there is one.
     pub(super) run: RunId,
     /// The commit that it began from.
@@ -63,7 +63,7 @@ pub(super) struct Begun {
     pub(super) money: Option<f64>,
     /// What it measured, once it ended.
     #[serde(default)]
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<AutoCycleSummary>,
     /// Where its presets come from. The presets themselves are kept with its run.
     #[serde(default)]
     pub(super) presets: String,
@@ -74,7 +74,7 @@ pub(super) struct Begun {
 
 const KIND: &str = "auto";
 
-impl Progress {
+impl AutoRunState {
     pub(super) fn new(repository: PathBuf) -> Self {
         Self {
             kind: KIND.into(),
@@ -88,7 +88,7 @@ impl Progress {
             preset_count: None,
             cycles: 1,
             allow_behaviour_change: false,
-            limits: Limits::default(),
+            limits: AutoRunLimits::default(),
             begun: Vec::new(),
             seconds: 0.0,
         }
@@ -110,7 +110,7 @@ impl Progress {
     }
 
     /// What was asked for when it began: who goes on with it does not say it again.
-    pub(super) fn asked(&self, now: &Auto) -> Auto {
+    pub(super) fn original_arguments(&self, now: &AutoArguments) -> AutoArguments {
         let mut asked = now.clone();
         asked.measure.seed = self.seed;
         asked.measure.preset_file.clone_from(&self.preset_file);
@@ -138,7 +138,7 @@ impl Progress {
     }
 
     /// The loop with this name, or the last one that did not end.
-    pub(super) async fn recover(store: &Store, name: Option<&str>) -> anyhow::Result<Recovered> {
+    pub(super) async fn recover(store: &Store, name: Option<&str>) -> anyhow::Result<ResumedAutoRun> {
         let found = if let Some(name) = name {
             store.run(&name.parse()?).await?
         } else {
@@ -151,15 +151,15 @@ impl Progress {
         let progress: Self =
             serde_json::from_value(found.options).map_err(|_| UsageError::NoLoop(found.id.clone()))?;
         let died = found.state == RunState::Running;
-        Ok(Recovered { id: found.id, began_ms: found.began_ms, died, progress })
+        Ok(ResumedAutoRun { id: found.id, began_ms: found.began_ms, died, progress })
     }
 }
 
 /// A loop that is gone on with.
-pub(super) struct Recovered {
+pub(super) struct ResumedAutoRun {
     pub(super) id: RunId,
     pub(super) began_ms: i64,
     /// Nobody ended it.
     pub(super) died: bool,
-    pub(super) progress: Progress,
+    pub(super) progress: AutoRunState,
 }

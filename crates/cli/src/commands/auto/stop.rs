@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use menace_engine::cycle::Judged;
+use menace_engine::cycle::JudgedProposal;
 use menace_runner::RunReport;
-use menace_tracker::convergence::{Prospect, worth_another_cycle};
+use menace_tracker::convergence::{ProposalYield, next_cycle_gain};
 
 use crate::configuration::Configuration;
 
 /// Why a loop ends.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Stop {
+pub(super) enum RunStopReason {
     /// Its user wants it to.
     Interrupted,
     /// A limit is reached.
@@ -21,7 +21,7 @@ pub(super) enum Stop {
     Cycles(usize),
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for RunStopReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted => formatter.write_str("its user ended it"),
@@ -33,20 +33,23 @@ impl fmt::Display for Stop {
 }
 
 /// What a cycle measured and proposed.
-pub(super) struct Measured<'a> {
+pub(super) struct FinishedCycle<'a> {
     pub(super) report: &'a RunReport,
-    pub(super) judged: &'a [Judged],
+    pub(super) judged: &'a [JudgedProposal],
     pub(super) converged: bool,
     pub(super) seconds: f64,
 }
 
 /// Why another cycle is not worth it, if it is not.
-pub(super) fn enough(configuration: &Configuration, cycles: &[Measured<'_>]) -> Option<String> {
+pub(super) fn convergence_reason(
+    configuration: &Configuration,
+    cycles: &[FinishedCycle<'_>],
+) -> Option<String> {
     let last = cycles.last()?;
     if last.converged {
         return Some("every module is complete".into());
     }
-    let kept = |cycle: &Measured<'_>| cycle.judged.iter().filter(|one| one.verdict.kept).count() as u64;
+    let kept = |cycle: &FinishedCycle<'_>| cycle.judged.iter().filter(|one| one.verdict.kept).count() as u64;
     if last.judged.is_empty() {
         return Some("nobody has anything left to propose".into());
     }
@@ -57,14 +60,14 @@ pub(super) fn enough(configuration: &Configuration, cycles: &[Measured<'_>]) -> 
     // What a cycle takes is CPU time of this machine, all of its cores.
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;
     let cost = last.seconds * cores * roi.price_per_cpu_second;
-    let prospect = Prospect {
+    let prospect = ProposalYield {
         tried: last.judged.len() as u64,
         kept: kept(last),
         best_gain,
         cost,
         each_cycle: last.judged.len() as u64,
     };
-    match worth_another_cycle(&prospect) {
+    match next_cycle_gain(&prospect) {
         Some(_) if kept(last) == 0 => Some(format!(
             "none of the last {} proposals was kept, and the next cycle would have the same",
             last.judged.len()

@@ -1,8 +1,8 @@
 //! What people see while it works: a line for each thing that happens.
 
-use menace_engine::events::Event;
+use menace_engine::events::RunEvent;
 use menace_runner::RunReport;
-use menace_tracker::convergence::{Check, SynergyVerdict};
+use menace_tracker::convergence::{ConvergenceCheck, SynergyConvergence};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -18,16 +18,17 @@ pub(super) fn measured(number: usize, report: &RunReport, roi: Option<f64>) {
 }
 
 /// What a cycle says about the next one: its forecast, what counts as little, and whether synergy rests.
-pub(super) fn expected(worth: &CycleReport, synergy: &SynergyVerdict) {
+pub(super) fn expected(worth: &CycleReport, synergy: &SynergyConvergence) {
     let forecast = match &worth.forecast {
-        Some(forecast) => forecast.line(),
+        Some(forecast) => forecast.summary_line(),
         None => "nothing can be said yet".to_owned(),
     };
     note(&format!("next ROI: {forecast}"));
     let (roi, of_synergy) = (worth.roi_threshold, worth.synergy_threshold);
     note(&format!("thresholds: ROI {roi:.4}, synergy {of_synergy:.4}"));
     if !synergy.checks.is_empty() {
-        let said = |check: &Check| format!("{} {:.4} of {:.4}", check.name, check.figure, check.limit);
+        let said =
+            |check: &ConvergenceCheck| format!("{} {:.4} of {:.4}", check.name, check.figure, check.limit);
         let checks: Vec<String> = synergy.checks.iter().map(said).collect();
         let rests = if synergy.converged { "rests" } else { "does not rest" };
         note(&format!("synergy {rests} over {} values: {}", synergy.length, checks.join(", ")));
@@ -35,23 +36,23 @@ pub(super) fn expected(worth: &CycleReport, synergy: &SynergyVerdict) {
 }
 
 /// Says what is judged.
-pub(super) async fn listen(mut events: Receiver<(u64, Event)>) {
+pub(super) async fn listen(mut events: Receiver<(u64, RunEvent)>) {
     let mut last: Option<(String, String, String)> = None;
     loop {
         match events.recv().await {
-            Ok((_, event)) => say(&event, &mut last),
+            Ok((_, event)) => print_event(&event, &mut last),
             Err(RecvError::Lagged(missed)) => note(&format!("… {missed} more")),
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-fn say(event: &Event, last: &mut Option<(String, String, String)>) {
+fn print_event(event: &RunEvent, last: &mut Option<(String, String, String)>) {
     match event {
-        Event::Proposed { proposer, section, why, .. } => {
+        RunEvent::Proposed { proposer, section, why, .. } => {
             *last = Some((section.clone(), proposer.clone(), why.clone()));
         }
-        Event::Judged { kept, reason, gain, .. } => {
+        RunEvent::Judged { kept, reason, gain, .. } => {
             let Some((section, proposer, why)) = last.take() else { return };
             let (mark, rest) = if *kept {
                 let gain = gain.map_or(String::new(), |gain| format!("  {gain:+.3}"));

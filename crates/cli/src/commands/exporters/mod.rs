@@ -7,22 +7,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use menace_server::exporter::{Exporter, Figures, SynergyFigures, Watched};
+use menace_server::exporter::{DirectoryMetricsSource, Exporter, SupervisedExporter, SynergyMetricsSource};
 
-use super::beside::Beside;
-use crate::arguments::{SynergyExporter, SynergyTrainer};
+use super::beside::BackgroundThread;
+use crate::arguments::{SynergyExporterArguments, SynergyTrainerArguments};
 use crate::calling::runtime;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 pub(super) use trainer::record_synergy;
-use trainer::{Trainer, train_for_ever};
+use trainer::{SynergyWeightTrainer, train_for_ever};
 
 /// Where synergy is, in a data directory.
 const HISTORY: &str = "synergy_history.db";
 
 /// Exporters and the trainer that the settings ask for, beside a loop.
-pub(super) fn beside_a_loop(configuration: &Configuration) -> anyhow::Result<Vec<Beside>> {
+pub(super) fn beside_a_loop(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
     let settings = configuration.settings();
     let mut running = Vec::new();
     if let Some(port) = settings.metrics.metrics_port {
@@ -33,7 +33,7 @@ pub(super) fn beside_a_loop(configuration: &Configuration) -> anyhow::Result<Vec
 }
 
 /// The exporter and the trainer of synergy, as far as they are asked for.
-fn synergy_services(configuration: &Configuration) -> anyhow::Result<Vec<Beside>> {
+fn synergy_services(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
     let settings = configuration.settings();
     let history = configuration.data_directory().join(HISTORY);
     let mut running = Vec::new();
@@ -43,9 +43,9 @@ fn synergy_services(configuration: &Configuration) -> anyhow::Result<Vec<Beside>
     }
     if settings.synergy.auto_train_synergy {
         let weights = configuration.data_directory().join("synergy_weights.json");
-        let trainer = Trainer { history, weights };
+        let trainer = SynergyWeightTrainer { history, weights };
         let interval = settings.synergy.auto_train_interval;
-        running.push(Beside::working("trainer", move || train_for_ever(trainer, interval))?);
+        running.push(BackgroundThread::working("trainer", move || train_for_ever(trainer, interval))?);
     }
     Ok(running)
 }
@@ -55,10 +55,10 @@ pub(super) fn figures(
     configuration: &Configuration,
     port: u16,
     variable: &'static str,
-) -> anyhow::Result<Beside> {
+) -> anyhow::Result<BackgroundThread> {
     let database = configuration.settings().storage.database_url.expose().to_owned();
-    let figures = Arc::new(Figures::new(configuration.data_directory(), database));
-    let (beside, address) = Beside::listening("exporter", move |ready| async move {
+    let figures = Arc::new(DirectoryMetricsSource::new(configuration.data_directory(), database));
+    let (beside, address) = BackgroundThread::listening("exporter", move |ready| async move {
         let exporter = Exporter::listen(figures, port, variable).await?;
         ready.at(exporter.address()?);
         Ok(exporter.serve().await?)
@@ -72,12 +72,13 @@ fn synergy(
     history: PathBuf,
     port: u16,
     age: Duration,
-) -> anyhow::Result<Beside> {
+) -> anyhow::Result<BackgroundThread> {
     let every = configuration.settings().metrics.synergy_exporter_check_interval;
     let restarts = Arc::new(AtomicU64::new(0));
-    let figures = Arc::new(SynergyFigures::new(history, age, Arc::clone(&restarts)));
-    let (beside, address) = Beside::listening("synergy exporter", move |ready| async move {
-        let watched = Watched::start(figures, (port, "SYNERGY_METRICS_PORT"), every, restarts).await?;
+    let figures = Arc::new(SynergyMetricsSource::new(history, age, Arc::clone(&restarts)));
+    let (beside, address) = BackgroundThread::listening("synergy exporter", move |ready| async move {
+        let watched =
+            SupervisedExporter::start(figures, (port, "SYNERGY_METRICS_PORT"), every, restarts).await?;
         ready.at(watched.address());
         watched.watch().await;
         Ok(())
@@ -87,7 +88,10 @@ fn synergy(
 }
 
 /// `menace synergy-exporter`.
-pub(super) fn export(configuration: &Configuration, arguments: &SynergyExporter) -> anyhow::Result<Exit> {
+pub(super) fn export(
+    configuration: &Configuration,
+    arguments: &SynergyExporterArguments,
+) -> anyhow::Result<MenaceExit> {
     let usual = || configuration.data_directory().join(HISTORY);
     let history = arguments.history_file.clone().unwrap_or_else(usual);
     let port = arguments.port.unwrap_or(configuration.settings().metrics.synergy_metrics_port);
@@ -96,22 +100,25 @@ pub(super) fn export(configuration: &Configuration, arguments: &SynergyExporter)
 }
 
 /// `menace synergy-trainer`.
-pub(super) fn train(configuration: &Configuration, arguments: &SynergyTrainer) -> anyhow::Result<Exit> {
+pub(super) fn train(
+    configuration: &Configuration,
+    arguments: &SynergyTrainerArguments,
+) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
-    let trainer = Trainer {
+    let trainer = SynergyWeightTrainer {
         history: arguments.history_file.clone().unwrap_or_else(|| data.join(HISTORY)),
         weights: arguments.weights_file.clone().unwrap_or_else(|| data.join("synergy_weights.json")),
     };
     if arguments.run_once {
         runtime()?.block_on(trainer.train())?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     let interval = arguments.interval.unwrap_or(configuration.settings().synergy.auto_train_interval);
-    until_told(vec![Beside::working("trainer", move || train_for_ever(trainer, interval))?])
+    until_told(vec![BackgroundThread::working("trainer", move || train_for_ever(trainer, interval))?])
 }
 
 /// `menace synergy-tools`: what the settings ask for, without a loop.
-pub(super) fn tools(configuration: &Configuration) -> anyhow::Result<Exit> {
+pub(super) fn tools(configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     let running = synergy_services(configuration)?;
     if running.is_empty() {
         let problem = "nothing is to be done\nhint: EXPORT_SYNERGY_METRICS=1 starts the exporter, AUTO_TRAIN_SYNERGY=1 the trainer";
@@ -120,11 +127,11 @@ pub(super) fn tools(configuration: &Configuration) -> anyhow::Result<Exit> {
     until_told(running)
 }
 
-fn until_told(running: Vec<Beside>) -> anyhow::Result<Exit> {
+fn until_told(running: Vec<BackgroundThread>) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
-        menace_server::told_to_end()?.await;
+        menace_server::shutdown_signal()?.await;
         anyhow::Ok(())
     })?;
     drop(running);
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }

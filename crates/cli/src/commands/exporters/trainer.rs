@@ -14,14 +14,14 @@ use crate::calling::now_ms;
 use crate::terminal::note;
 
 /// What is learned from, and where what was learned is kept.
-pub(super) struct Trainer {
+pub(super) struct SynergyWeightTrainer {
     pub(super) history: PathBuf,
     pub(super) weights: PathBuf,
 }
 
 /// `synergy_trainer.json`, beside the weights.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Progress {
+struct SynergyTrainerProgress {
     version: u32,
     /// How often weights were learned.
     iterations: u64,
@@ -29,10 +29,10 @@ struct Progress {
     last_id: i64,
 }
 
-impl Trainer {
+impl SynergyWeightTrainer {
     /// Learns, if something was measured since the last time.
     pub(super) async fn train(&self) -> anyhow::Result<()> {
-        let Some(history) = SynergyHistory::look(&self.history).await? else {
+        let Some(history) = SynergyHistory::open_existing(&self.history).await? else {
             note(&format!("nothing to learn from yet: there is no {}", self.history.display()));
             return Ok(());
         };
@@ -45,7 +45,8 @@ impl Trainer {
         let measured: Vec<BTreeMap<String, f64>> = records.into_iter().map(|record| record.values).collect();
         match learn_weights(&self.weights, &measured)? {
             Some(samples) => {
-                progress = Progress { version: 1, iterations: progress.iterations + 1, last_id };
+                progress =
+                    SynergyTrainerProgress { version: 1, iterations: progress.iterations + 1, last_id };
                 let text = serde_json::to_vec_pretty(&progress)?;
                 let file = self.progress_file();
                 write_atomically(&file, &text)
@@ -61,10 +62,12 @@ impl Trainer {
         self.weights.with_file_name("synergy_trainer.json")
     }
 
-    fn progress(&self) -> anyhow::Result<Progress> {
+    fn progress(&self) -> anyhow::Result<SynergyTrainerProgress> {
         let file = self.progress_file();
         match std::fs::read(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Progress::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(SynergyTrainerProgress::default())
+            }
             Err(error) => Err(error).with_context(|| format!("failed to read {}", file.display())),
             Ok(text) => serde_json::from_slice(&text)
                 .with_context(|| format!("{} is no file of menace\nhint: move it away", file.display())),
@@ -73,7 +76,7 @@ impl Trainer {
 }
 
 /// Learns again after each interval. What goes wrong once is said, and tried again.
-pub(super) async fn train_for_ever(trainer: Trainer, interval: Duration) -> anyhow::Result<()> {
+pub(super) async fn train_for_ever(trainer: SynergyWeightTrainer, interval: Duration) -> anyhow::Result<()> {
     loop {
         if let Err(error) = trainer.train().await {
             tracing::error!("synergy weights were not learned: {error:#}");
@@ -99,7 +102,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_measured_is_learned_from_once() {
         let directory = tempfile::tempdir().unwrap();
-        let trainer = Trainer {
+        let trainer = SynergyWeightTrainer {
             history: directory.path().join("synergy_history.db"),
             weights: directory.path().join("synergy_weights.json"),
         };
@@ -115,7 +118,10 @@ mod tests {
         }
         trainer.train().await.unwrap();
         trainer.train().await.unwrap();
-        assert_eq!(trainer.progress().unwrap(), Progress { version: 1, iterations: 1, last_id: 24 });
+        assert_eq!(
+            trainer.progress().unwrap(),
+            SynergyTrainerProgress { version: 1, iterations: 1, last_id: 24 }
+        );
         assert!(trainer.weights.exists());
         assert!(directory.path().join("synergy_weights.log").exists());
     }

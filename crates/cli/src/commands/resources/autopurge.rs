@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use crate::arguments::InstallAutopurge;
+use crate::arguments::InstallAutopurgeArguments;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{note, print};
 
 const SERVICE: &str =
@@ -23,14 +23,17 @@ const OURS: &str = "# written by menace install-autopurge";
 const UNIT: &str = "sandbox_autopurge.timer";
 
 /// What is to be run, and where.
-struct Purge {
+struct AutopurgeInstallation {
     menace: PathBuf,
     data: PathBuf,
     directory: PathBuf,
 }
 
-pub(crate) fn run(configuration: &Configuration, arguments: &InstallAutopurge) -> anyhow::Result<Exit> {
-    let purge = Purge {
+pub(crate) fn run(
+    configuration: &Configuration,
+    arguments: &InstallAutopurgeArguments,
+) -> anyhow::Result<MenaceExit> {
+    let purge = AutopurgeInstallation {
         menace: std::env::current_exe().context("failed to find the program itself")?,
         data: std::path::absolute(configuration.data_directory())?,
         // Here are `.env` and `sandbox_settings.yaml`, if there are any.
@@ -46,7 +49,7 @@ pub(crate) fn run(configuration: &Configuration, arguments: &InstallAutopurge) -
             timer.1,
             purge.cron_line()
         ))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     if let Some(directory) = &arguments.unit_dir {
         purge.write_units(directory, arguments.force)?;
@@ -54,7 +57,7 @@ pub(crate) fn run(configuration: &Configuration, arguments: &InstallAutopurge) -
             "wrote the units to {}; systemctl enable --now {UNIT} starts them",
             directory.display()
         ));
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     if Path::new("/run/systemd/system").is_dir() {
         return purge.install_units(arguments.force);
@@ -62,7 +65,7 @@ pub(crate) fn run(configuration: &Configuration, arguments: &InstallAutopurge) -
     purge.install_cron(arguments.force)
 }
 
-impl Purge {
+impl AutopurgeInstallation {
     fn units(&self) -> [(&'static str, String); 2] {
         let service = SERVICE
             .replace("@menace@", &quoted(&self.menace))
@@ -85,7 +88,7 @@ impl Purge {
         Ok(())
     }
 
-    fn install_units(&self, force: bool) -> anyhow::Result<Exit> {
+    fn install_units(&self, force: bool) -> anyhow::Result<MenaceExit> {
         let is_root = rustix::process::geteuid().is_root();
         self.write_units(&unit_directory(is_root)?, force)?;
         let of_the_user: &[&str] = if is_root { &[] } else { &["--user"] };
@@ -102,7 +105,7 @@ impl Purge {
             "menace --purge-stale runs every hour; systemctl {} status {UNIT} shows it",
             of_the_user.join(" ")
         ));
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     }
 
     /// A line of a crontab that does the same.
@@ -113,14 +116,14 @@ impl Purge {
         format!("0 * * * * cd {directory} && {menace} --purge-stale --data-dir {data}").replace('%', r"\%")
     }
 
-    fn install_cron(&self, force: bool) -> anyhow::Result<Exit> {
+    fn install_cron(&self, force: bool) -> anyhow::Result<MenaceExit> {
         let listed = Command::new("crontab").arg("-l").stdin(Stdio::null()).stderr(Stdio::null()).output();
         let Ok(listed) = listed else {
             note(&format!(
                 "there is neither systemd nor crontab here; run this every hour:\n{}",
                 self.cron_line()
             ));
-            return Ok(Exit::Environment);
+            return Ok(MenaceExit::Environment);
         };
         // Without a crontab there is an error and no line.
         let before = if listed.status.success() {
@@ -138,7 +141,7 @@ impl Purge {
             .into());
         }
         note("menace --purge-stale runs every hour; crontab -l shows it");
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     }
 }
 
@@ -192,9 +195,9 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn purge() -> Purge {
+    fn purge() -> AutopurgeInstallation {
         let [menace, data, directory] = ["/opt/my menace", "/data/100%", "/home/it's"].map(PathBuf::from);
-        Purge { menace, data, directory }
+        AutopurgeInstallation { menace, data, directory }
     }
 
     #[test]

@@ -1,35 +1,36 @@
 //! `menace check-resources`: what there is of menace on this machine, what of it nobody needs, what was removed last.
 
 use anyhow::Context;
-use menace_sandbox::docker::Inventory;
+use menace_sandbox::docker::DockerInventory;
 use menace_sandbox::native;
-use menace_server::sandboxes::Records;
+use menace_server::sandboxes::SandboxRecords;
 use serde::Serialize;
 
-use super::last::Removed;
+use super::last::RemovedResources;
 use super::{engine, last, overlays};
 use crate::calling::runtime;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 
 /// One kind of what menace makes.
 #[derive(Debug, Serialize)]
-struct Row {
+struct ResourceCheckRow {
     resource: &'static str,
     in_use: usize,
     stale: usize,
     removed_last: Option<usize>,
 }
 
-pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
-    let keep =
-        Records::new(data.join("sandboxes")).ids().context("failed to read which sandboxes are kept")?;
-    let (living, dead) = native::look_around(None)?;
+    let keep = SandboxRecords::new(data.join("sandboxes"))
+        .ids()
+        .context("failed to read which sandboxes are kept")?;
+    let (living, dead) = native::count_owners(None)?;
     let docker = runtime()?.block_on(engine::look(configuration, &keep))?;
     let found = docker.answer().cloned().unwrap_or_default();
-    let machines = overlays(configuration).look()?;
+    let machines = overlays(configuration).count()?;
     let last = last::read(&data)?;
     let rows = rows(
         (living, dead),
@@ -51,19 +52,19 @@ pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<E
         note("menace --cleanup removes what is stale");
     }
     Ok(match (docker.is_silent(), stale) {
-        (true, _) => Exit::Environment,
-        (false, 0) => Exit::Done,
-        (false, _) => Exit::Found,
+        (true, _) => MenaceExit::Environment,
+        (false, 0) => MenaceExit::Done,
+        (false, _) => MenaceExit::Found,
     })
 }
 
 fn rows(
     runs: (usize, usize),
-    docker: &Inventory,
+    docker: &DockerInventory,
     overlays: (usize, usize),
-    removed: Option<&Removed>,
-) -> Vec<Row> {
-    let Inventory { in_use, stale } = docker;
+    removed: Option<&RemovedResources>,
+) -> Vec<ResourceCheckRow> {
+    let DockerInventory { in_use, stale } = docker;
     [
         ("native runs", runs, removed.map(|removed| removed.runs)),
         (
@@ -76,16 +77,21 @@ fn rows(
         ("overlays", overlays, removed.map(|removed| removed.overlays)),
     ]
     .into_iter()
-    .map(|(resource, (in_use, stale), removed_last)| Row { resource, in_use, stale, removed_last })
+    .map(|(resource, (in_use, stale), removed_last)| ResourceCheckRow {
+        resource,
+        in_use,
+        stale,
+        removed_last,
+    })
     .collect()
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut table = Table::new(&[
-        ("resource", Align::Left),
-        ("in use", Align::Right),
-        ("stale", Align::Right),
-        ("removed by the last clean-up", Align::Right),
+fn table(rows: &[ResourceCheckRow]) -> String {
+    let mut table = TextTable::new(&[
+        ("resource", ColumnAlignment::Left),
+        ("in use", ColumnAlignment::Right),
+        ("stale", ColumnAlignment::Right),
+        ("removed by the last clean-up", ColumnAlignment::Right),
     ]);
     for row in rows {
         table.row([

@@ -4,38 +4,42 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use menace_sandbox::native;
-use menace_sandbox::overlays::Which;
-use menace_server::sandboxes::Records;
+use menace_sandbox::overlays::OverlayPurgeScope;
+use menace_server::sandboxes::SandboxRecords;
 use serde_json::json;
 
-use super::last::{self, Removed};
+use super::last::{self, RemovedResources};
 use super::{engine, overlays};
 use crate::calling::runtime;
 use crate::commands::service::client;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{count, note, print_json};
 
 /// How much goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum CleanUpScope {
     /// Everything that is no server's that runs.
     All,
     /// Only what nobody will come back for.
     Stale,
 }
 
-pub(crate) fn run(configuration: &Configuration, scope: Scope, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(
+    configuration: &Configuration,
+    scope: CleanUpScope,
+    json: bool,
+) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
     let runtime = runtime()?;
     // Without a data directory there was never anybody who held sandboxes of it.
-    let kept = if scope == Scope::All && data.is_dir() {
-        runtime.block_on(client(configuration)?.end_unattended())?
+    let kept = if scope == CleanUpScope::All && data.is_dir() {
+        runtime.block_on(client(configuration)?.shut_down_if_unused())?
     } else {
         None
     };
-    let records = Records::new(data.join("sandboxes"));
-    let keep = if scope == Scope::Stale || kept == Some(false) {
+    let records = SandboxRecords::new(data.join("sandboxes"));
+    let keep = if scope == CleanUpScope::Stale || kept == Some(false) {
         // They are a server's that runs, or wait for the next one.
         records.ids().context("failed to read which sandboxes are kept")?
     } else {
@@ -43,10 +47,10 @@ pub(crate) fn run(configuration: &Configuration, scope: Scope, json: bool) -> an
     };
     let native = native::clean_up(None)?;
     let docker = runtime.block_on(engine::remove(configuration, &keep))?;
-    let which = if scope == Scope::All { Which::All } else { Which::Old };
+    let which = if scope == CleanUpScope::All { OverlayPurgeScope::All } else { OverlayPurgeScope::Old };
     let purged = overlays(configuration).purge(which)?;
     let containers = docker.answer().cloned().unwrap_or_default();
-    let removed = Removed {
+    let removed = RemovedResources {
         runs: native.owners,
         containers: containers.containers.len(),
         volumes: containers.volumes.len(),
@@ -75,11 +79,11 @@ pub(crate) fn run(configuration: &Configuration, scope: Scope, json: bool) -> an
     }
     say(&removed, &native, kept.is_some());
     let is_whole = problems.is_empty() && !docker.is_silent();
-    Ok(if is_whole { Exit::Done } else { Exit::Environment })
+    Ok(if is_whole { MenaceExit::Done } else { MenaceExit::Environment })
 }
 
-fn say(removed: &Removed, native: &native::CleanUp, was_told: bool) {
-    if *removed == Removed::default() {
+fn say(removed: &RemovedResources, native: &native::NativeCleanUpReport, was_told: bool) {
+    if *removed == RemovedResources::default() {
         if !was_told {
             note("nothing was left behind");
         }
@@ -93,7 +97,7 @@ fn say(removed: &Removed, native: &native::CleanUp, was_told: bool) {
             count(native.cgroups, "control group")
         ));
     }
-    let Removed { containers, volumes, networks, overlays, .. } = *removed;
+    let RemovedResources { containers, volumes, networks, overlays, .. } = *removed;
     if containers + volumes + networks > 0 {
         note(&format!(
             "removed {}, {}, {} of Docker",

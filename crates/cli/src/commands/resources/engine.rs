@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use menace_model::settings::BackendWord;
+use menace_model::settings::BackendSetting;
 use menace_sandbox::SandboxError;
-use menace_sandbox::docker::{CleanUp, DockerOptions, Inventory, clean_up, lock_pool, look_around};
-use menace_server::keeper::Place;
+use menace_sandbox::docker::{
+    DockerCleanUp, DockerInventory, DockerOptions, clean_up, list_resources, lock_pool,
+};
+use menace_server::daemon::DaemonEndpoint;
 use serde::Serialize;
 
 use crate::calling::docker_options;
@@ -16,7 +18,7 @@ use crate::terminal::note;
 /// What came of asking an engine.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "engine")]
-pub(super) enum Asked<T> {
+pub(super) enum DockerEngineAnswer<T> {
     /// It answered.
     Answered(T),
     /// Nobody wanted one, and there is none.
@@ -28,7 +30,7 @@ pub(super) enum Asked<T> {
     },
 }
 
-impl<T> Asked<T> {
+impl<T> DockerEngineAnswer<T> {
     pub(super) fn answer(&self) -> Option<&T> {
         match self {
             Self::Answered(answer) => Some(answer),
@@ -45,7 +47,7 @@ impl<T> Asked<T> {
 pub(super) async fn remove(
     configuration: &Configuration,
     keep: &BTreeSet<String>,
-) -> anyhow::Result<Asked<CleanUp>> {
+) -> anyhow::Result<DockerEngineAnswer<DockerCleanUp>> {
     let options = options(configuration)?;
     // Whoever else cleans up or fills the pool is not to meet us.
     let _lock = pool_lock(configuration).map(|path| lock_pool(&path)).transpose()?;
@@ -56,9 +58,9 @@ pub(super) async fn remove(
 pub(super) async fn look(
     configuration: &Configuration,
     keep: &BTreeSet<String>,
-) -> anyhow::Result<Asked<Inventory>> {
+) -> anyhow::Result<DockerEngineAnswer<DockerInventory>> {
     let options = options(configuration)?;
-    Ok(judge(configuration, &options, look_around(&options, keep).await))
+    Ok(judge(configuration, &options, list_resources(&options, keep).await))
 }
 
 fn pool_lock(configuration: &Configuration) -> Option<PathBuf> {
@@ -70,7 +72,8 @@ fn pool_lock(configuration: &Configuration) -> Option<PathBuf> {
 fn options(configuration: &Configuration) -> anyhow::Result<DockerOptions> {
     let data = configuration.data_directory();
     // Nothing belongs to a data directory that is not there.
-    let owner = if data.is_dir() { Place::of(&data)?.name().to_owned() } else { "nobody".to_owned() };
+    let owner =
+        if data.is_dir() { DaemonEndpoint::of(&data)?.name().to_owned() } else { "nobody".to_owned() };
     Ok(docker_options(&configuration.settings().docker, &owner))
 }
 
@@ -78,17 +81,17 @@ fn judge<T>(
     configuration: &Configuration,
     options: &DockerOptions,
     asked: Result<T, SandboxError>,
-) -> Asked<T> {
+) -> DockerEngineAnswer<T> {
     match asked {
-        Ok(answer) => Asked::Answered(answer),
+        Ok(answer) => DockerEngineAnswer::Answered(answer),
         Err(error) if is_wanted(configuration) => {
             let problem = error.to_string();
             tracing::error!("{problem}");
-            Asked::Silent { problem }
+            DockerEngineAnswer::Silent { problem }
         }
         Err(_) => {
             note(&format!("no Docker engine at {}, so there is nothing of one", options.host));
-            Asked::None
+            DockerEngineAnswer::None
         }
     }
 }
@@ -96,5 +99,5 @@ fn judge<T>(
 /// Whether somebody has said that there is an engine.
 fn is_wanted(configuration: &Configuration) -> bool {
     let docker = &configuration.settings().docker;
-    docker.docker_host.is_some() || docker.backend == BackendWord::Docker
+    docker.docker_host.is_some() || docker.backend == BackendSetting::Docker
 }

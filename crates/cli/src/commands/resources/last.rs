@@ -11,7 +11,7 @@ use crate::calling::now_ms;
 /// How many of each were removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Removed {
+pub(super) struct RemovedResources {
     pub(super) runs: usize,
     pub(super) containers: usize,
     pub(super) volumes: usize,
@@ -21,24 +21,24 @@ pub(super) struct Removed {
 
 /// A clean-up as it is written down.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Last {
+pub(super) struct LastCleanUp {
     version: u32,
     pub(super) at_ms: i64,
-    pub(super) removed: Removed,
+    pub(super) removed: RemovedResources,
 }
 
 /// Writes down what was removed, if there is a data directory.
-pub(super) fn write(data: &Path, removed: &Removed) -> anyhow::Result<()> {
+pub(super) fn write(data: &Path, removed: &RemovedResources) -> anyhow::Result<()> {
     if !data.is_dir() {
         return Ok(());
     }
-    let last = Last { version: 1, at_ms: now_ms(), removed: removed.clone() };
+    let last = LastCleanUp { version: 1, at_ms: now_ms(), removed: removed.clone() };
     write_atomically(&path(data), &serde_json::to_vec_pretty(&last)?)
         .with_context(|| format!("failed to write {}", path(data).display()))
 }
 
 /// The last one.
-pub(super) fn read(data: &Path) -> anyhow::Result<Option<Last>> {
+pub(super) fn read(data: &Path) -> anyhow::Result<Option<LastCleanUp>> {
     match std::fs::read(path(data)) {
         Ok(bytes) => Ok(Some(
             serde_json::from_slice(&bytes)

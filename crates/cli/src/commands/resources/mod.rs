@@ -8,20 +8,20 @@ mod last;
 
 pub(crate) use autopurge::run as install_autopurge;
 pub(crate) use check::run as check_resources;
-pub(crate) use clean_up::{Scope, run as clean_up};
+pub(crate) use clean_up::{CleanUpScope, run as clean_up};
 
 use std::path::PathBuf;
 
-use menace_sandbox::overlays::{OverlayOptions, Overlays};
+use menace_sandbox::overlays::{OverlayOptions, OverlayRegistry};
 
 use crate::configuration::Configuration;
 
 /// Where virtual machines of a data directory write.
-pub(in crate::commands) fn overlays(configuration: &Configuration) -> Overlays {
+pub(in crate::commands) fn overlays(configuration: &Configuration) -> OverlayRegistry {
     let data = configuration.data_directory();
     let settings = &configuration.settings().virtual_machine;
     let at = |named: &Option<PathBuf>, usual: &str| named.clone().unwrap_or_else(|| data.join(usual));
-    Overlays::new(OverlayOptions {
+    OverlayRegistry::new(OverlayOptions {
         directory: data.join("overlays"),
         active: at(&settings.active_overlays, "active_overlays.json"),
         failed: at(&settings.failed_overlays, "failed_overlays.json"),

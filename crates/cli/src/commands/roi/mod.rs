@@ -9,8 +9,8 @@ mod truth;
 use std::path::PathBuf;
 
 use menace_tracker::convergence::reliability;
-use menace_tracker::forecast::Question;
-use menace_tracker::history::History;
+use menace_tracker::forecast::ForecastRequest;
+use menace_tracker::history::RoiHistory;
 use menace_tracker::roi::{confidence, rank as ranked};
 use serde_json::json;
 
@@ -19,16 +19,16 @@ pub(super) use synergy::{learn as learn_weights, metrics as synergy_metrics, wei
 pub(super) use truth::run as truth;
 
 use super::usage::UsageError;
-use crate::arguments::{Forecast, HistoryFile, RoiCommand};
+use crate::arguments::{ForecastArguments, HistoryFileArguments, RoiCommand};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
 use crate::tracking::{forecast_of, load_history};
 
 /// How much later errors count more.
 const WEIGHT: f64 = 0.3;
 
-pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow::Result<MenaceExit> {
     match command {
         RoiCommand::Forecast(arguments) => forecast(configuration, arguments),
         RoiCommand::Rank { history, output } => rank(&open(configuration, history)?, output.json),
@@ -37,13 +37,13 @@ pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow
         }
         RoiCommand::PredictMetric { file, metric, output } => {
             let history = load_history(file)?;
-            said(&history, metric, &Question::next(&history.series(metric)), output.json)
+            print_forecast(&history, metric, &ForecastRequest::next(&history.series(metric)), output.json)
         }
     }
 }
 
 /// The history that was named, or that of the data directory.
-fn open(configuration: &Configuration, file: &HistoryFile) -> anyhow::Result<History> {
+fn open(configuration: &Configuration, file: &HistoryFileArguments) -> anyhow::Result<RoiHistory> {
     load_history(&path(configuration, file.file.clone()))
 }
 
@@ -51,19 +51,24 @@ fn path(configuration: &Configuration, named: Option<PathBuf>) -> PathBuf {
     named.unwrap_or_else(|| configuration.data_directory().join("roi_history.json"))
 }
 
-fn forecast(configuration: &Configuration, arguments: &Forecast) -> anyhow::Result<Exit> {
+fn forecast(configuration: &Configuration, arguments: &ForecastArguments) -> anyhow::Result<MenaceExit> {
     let history = open(configuration, &arguments.history)?;
     let series = history.series("roi");
-    let question = Question {
+    let question = ForecastRequest {
         horizon: usize::from(arguments.horizon),
         confidence: arguments.confidence,
-        ..Question::next(&series)
+        ..ForecastRequest::next(&series)
     };
-    said(&history, "roi", &question, arguments.output.json)
+    print_forecast(&history, "roi", &question, arguments.output.json)
 }
 
-fn said(history: &History, metric: &str, question: &Question, is_json: bool) -> anyhow::Result<Exit> {
-    let report = forecast_of(metric, question, history.made(metric)).map_err(|error| {
+fn print_forecast(
+    history: &RoiHistory,
+    metric: &str,
+    question: &ForecastRequest,
+    is_json: bool,
+) -> anyhow::Result<MenaceExit> {
+    let report = forecast_of(metric, question, history.forecast_accuracy(metric)).map_err(|error| {
         let known: Vec<&str> = history.metrics_history.keys().map(String::as_str).collect();
         let of = if question.series.is_empty() && !known.is_empty() && metric != "roi" {
             format!("; it has {}", known.join(", "))
@@ -74,20 +79,20 @@ fn said(history: &History, metric: &str, question: &Question, is_json: bool) -> 
     })?;
     if is_json {
         print_json(&report)?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     let name = if metric == "roi" { "ROI" } else { metric };
-    let mut text = format!("Predicted {name}: {}\n", report.line());
+    let mut text = format!("Predicted {name}: {}\n", report.summary_line());
     for (step, expected) in report.forecast.steps.iter().enumerate().skip(1) {
         let interval =
             expected.interval.map_or(String::new(), |(low, high)| format!("  {low:.3} … {high:.3}"));
         text.push_str(&format!("  in {} cycles  {:.3}{interval}\n", step + 1, expected.value));
     }
     print(&text)?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
+fn rank(history: &RoiHistory, is_json: bool) -> anyhow::Result<MenaceExit> {
     let modules = history.modules.iter().filter_map(|(name, tracked)| {
         let raroi = tracked.raroi.last().or(tracked.levels.last())?;
         let confidence = confidence(&tracked.levels, tracked.levels.get(1..).unwrap_or_default());
@@ -96,14 +101,14 @@ fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
     let rows = ranked(modules);
     if is_json {
         print_json(&json!({"version": 1, "modules": rows}))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table = Table::new(&[
-        ("module", Align::Left),
-        ("RAROI", Align::Right),
-        ("confidence", Align::Right),
-        ("score", Align::Right),
-        ("", Align::Left),
+    let mut table = TextTable::new(&[
+        ("module", ColumnAlignment::Left),
+        ("RAROI", ColumnAlignment::Right),
+        ("confidence", ColumnAlignment::Right),
+        ("score", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
     ]);
     for row in &rows {
         table.row([
@@ -115,10 +120,10 @@ fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
         ]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-fn reliable(history: &History, metric: &str, is_json: bool) -> anyhow::Result<Exit> {
+fn reliable(history: &RoiHistory, metric: &str, is_json: bool) -> anyhow::Result<MenaceExit> {
     let forecasts = history.forecasts(metric);
     let (expected, came): (Vec<f64>, Vec<f64>) =
         forecasts.iter().map(|(expected, came)| (expected.value, *came)).unzip();
@@ -128,13 +133,13 @@ fn reliable(history: &History, metric: &str, is_json: bool) -> anyhow::Result<Ex
         ))
         .into());
     };
-    let past = history.made(metric);
+    let past = history.forecast_accuracy(metric);
     if is_json {
         print_json(&json!({
             "version": 1, "metric": metric, "reliability": value, "forecasts": forecasts.len(),
             "mae": past.mae(), "beats_last_value_by": past.beats_last_value_by(), "coverage": past.coverage(),
         }))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     let is_worse = past.beats_last_value_by().is_some_and(|by| by < 0.0);
     let yardstick = if is_worse { "worse than the last value by" } else { "beats last value by" };
@@ -147,5 +152,5 @@ fn reliable(history: &History, metric: &str, is_json: bool) -> anyhow::Result<Ex
         named(yardstick, past.beats_last_value_by().map(|by| format!("{:.0} %", by.abs() * 100.0))),
         named("intervals that held", past.coverage().map(|share| format!("{:.0} %", share * 100.0))),
     ))?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }

@@ -11,24 +11,24 @@ const LONGEST: f64 = 140.0;
 /// Pixels of a character.
 const CHARACTER: usize = 8;
 
-type Colour = [u8; 3];
-const PAPER: Colour = [255, 255, 255];
-const INK: Colour = [32, 32, 32];
-const LINE: Colour = [136, 136, 136];
-const GAIN: Colour = [39, 174, 96];
-const LOSS: Colour = [192, 57, 43];
+type PlotColour = [u8; 3];
+const PAPER: PlotColour = [255, 255, 255];
+const INK: PlotColour = [32, 32, 32];
+const LINE: PlotColour = [136, 136, 136];
+const GAIN: PlotColour = [39, 174, 96];
+const LOSS: PlotColour = [192, 57, 43];
 
-struct Canvas {
+struct PlotCanvas {
     pixels: Vec<u8>,
     height: usize,
 }
 
-impl Canvas {
+impl PlotCanvas {
     fn new(height: usize) -> Self {
         Self { pixels: PAPER.repeat(WIDTH * height), height }
     }
 
-    fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), colour: Colour) {
+    fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), colour: PlotColour) {
         for row in y..(y + height).min(self.height) {
             for column in x..(x + width).min(WIDTH) {
                 let at = (row * WIDTH + column) * 3;
@@ -52,7 +52,7 @@ impl Canvas {
 /// A bar for each, with its name and its value.
 pub(super) fn png(rows: &[SynergySummary]) -> Result<Vec<u8>, png::EncodingError> {
     let most = rows.iter().map(|row| row.average.abs()).fold(f64::MIN_POSITIVE, f64::max);
-    let mut canvas = Canvas::new(rows.len() * ROW + 16);
+    let mut canvas = PlotCanvas::new(rows.len() * ROW + 16);
     for (at, row) in rows.iter().enumerate() {
         let top = 8 + at * ROW;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is at most LONGEST")]

@@ -2,35 +2,37 @@
 
 use std::path::PathBuf;
 
-use menace_tracker::history::{self, History, ScenarioRank};
+use menace_tracker::history::{self, RoiHistory, ScenarioRank};
 use serde_json::json;
 
-use crate::arguments::{RankScenarios, RankSynergy};
+use crate::arguments::{RankScenariosArguments, RankSynergyArguments};
 use crate::commands::usage::UsageError;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
 use crate::tracking::load_history;
 
-pub(in crate::commands) fn rank_scenarios(arguments: &RankScenarios) -> anyhow::Result<Exit> {
+pub(in crate::commands) fn rank_scenarios(arguments: &RankScenariosArguments) -> anyhow::Result<MenaceExit> {
     let ranks = history::rank_scenarios(&all(&arguments.runs)?);
     show(&ranks, "ROI", arguments.output.json)
 }
 
-pub(in crate::commands) fn rank_synergy(arguments: &RankSynergy) -> anyhow::Result<Exit> {
+pub(in crate::commands) fn rank_synergy(arguments: &RankSynergyArguments) -> anyhow::Result<MenaceExit> {
     let ranks = history::rank_synergy(&all(&arguments.runs)?, &arguments.metric);
     show(&ranks, &format!("synergy_{}", arguments.metric), arguments.output.json)
 }
 
-pub(in crate::commands) fn rank_scenario_synergy(arguments: &RankSynergy) -> anyhow::Result<Exit> {
+pub(in crate::commands) fn rank_scenario_synergy(
+    arguments: &RankSynergyArguments,
+) -> anyhow::Result<MenaceExit> {
     let ranks = history::rank_scenario_synergy(&all(&arguments.runs)?, &arguments.metric);
     show(&ranks, &format!("synergy_{}", arguments.metric), arguments.output.json)
 }
 
-fn all(runs: &[PathBuf]) -> anyhow::Result<Vec<History>> {
+fn all(runs: &[PathBuf]) -> anyhow::Result<Vec<RoiHistory>> {
     runs.iter().map(|path| load_history(path)).collect()
 }
 
-fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<Exit> {
+fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<MenaceExit> {
     if ranks.iter().all(|rank| rank.count == 0) {
         return Err(UsageError::Tracking(format!(
             "nothing of {name} was measured under scenarios: menace workflows run --scenario all measures synergy"
@@ -38,13 +40,13 @@ fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<Exi
     }
     if is_json {
         print_json(&json!({"version": 1, "metric": name, "scenarios": ranks}))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table = Table::new(&[
-        ("scenario", Align::Left),
-        (name, Align::Right),
-        ("security_score", Align::Right),
-        ("values", Align::Right),
+    let mut table = TextTable::new(&[
+        ("scenario", ColumnAlignment::Left),
+        (name, ColumnAlignment::Right),
+        ("security_score", ColumnAlignment::Right),
+        ("values", ColumnAlignment::Right),
     ]);
     for rank in ranks {
         table.row([
@@ -55,5 +57,5 @@ fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<Exi
         ]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }

@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use menace_analysis::write_atomically;
 use menace_tracker::history::summarise_synergy;
-use menace_tracker::weights::{Learner, RegressionLearner, Sample, SynergyWeights, WEIGHED};
+use menace_tracker::weights::{
+    RegressionWeightLearner, SynergyTrainingSample, SynergyWeights, WEIGHED, WeightLearner,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{path, picture, plot};
-use crate::arguments::{SynergyCommand, SynergyMetrics};
+use crate::arguments::{SynergyCommand, SynergyMetricsArguments};
 use crate::calling::now_ms;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 use crate::tracking::{append_line, load_history, synergy_rests};
 
 /// How far weights move at once to what was learned.
@@ -24,15 +26,15 @@ const RATE: f64 = 0.5;
 
 /// The file of weights.
 #[derive(Debug, Serialize, Deserialize)]
-struct WeightsFile {
+struct SynergyWeightsFile {
     version: u32,
     weights: SynergyWeights,
 }
 
 pub(in crate::commands) fn metrics(
     configuration: &Configuration,
-    arguments: &SynergyMetrics,
-) -> anyhow::Result<Exit> {
+    arguments: &SynergyMetricsArguments,
+) -> anyhow::Result<MenaceExit> {
     let history = load_history(&path(configuration, arguments.file.clone()))?;
     let rows = summarise_synergy(&history, usize::from(arguments.window));
     if rows.is_empty() {
@@ -60,13 +62,13 @@ pub(in crate::commands) fn metrics(
             .map(|check| json!({"check": check.name, "figure": check.figure, "limit": check.limit, "holds": check.holds()}))
             .collect();
         print_json(&json!({"version": 1, "synergy": rows, "converged": rest.converged, "checks": checks}))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table = Table::new(&[
-        ("metric", Align::Left),
-        ("last", Align::Right),
-        ("average", Align::Right),
-        ("values", Align::Right),
+    let mut table = TextTable::new(&[
+        ("metric", ColumnAlignment::Left),
+        ("last", ColumnAlignment::Right),
+        ("average", ColumnAlignment::Right),
+        ("values", ColumnAlignment::Right),
     ]);
     for row in &rows {
         table.row([
@@ -88,13 +90,13 @@ pub(in crate::commands) fn metrics(
         (false, false) => format!("synergy_roi has not come to rest: {}", failed.join(", ")),
     };
     print(&format!("{text}\n{state}\n"))?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 pub(in crate::commands) fn weights(
     configuration: &Configuration,
     command: &SynergyCommand,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<MenaceExit> {
     let directory = configuration.data_directory();
     let file = directory.join("synergy_weights.json");
     match command {
@@ -121,7 +123,7 @@ pub(in crate::commands) fn weights(
         SynergyCommand::Reset => write(&directory, &file, &SynergyWeights::default(), "reset", 0)?,
         SynergyCommand::History(output) => past(&directory, output.json)?,
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 /// Learns the weights of a file from what was measured, in order; how many samples that were, or nothing if they are too few.
@@ -129,7 +131,7 @@ pub(in crate::commands) fn learn(
     file: &Path,
     measured: &[BTreeMap<String, f64>],
 ) -> anyhow::Result<Option<usize>> {
-    let learner = RegressionLearner { rate: RATE };
+    let learner = RegressionWeightLearner { rate: RATE };
     let samples = samples(measured);
     let Some(trained) = learner.learn(&samples, &read(file)?) else { return Ok(None) };
     let directory = file.parent().unwrap_or(Path::new("."));
@@ -138,14 +140,14 @@ pub(in crate::commands) fn learn(
 }
 
 /// Synergies of each time they were measured, with the change of `synergy_roi` that followed.
-fn samples(measured: &[BTreeMap<String, f64>]) -> Vec<Sample> {
+fn samples(measured: &[BTreeMap<String, f64>]) -> Vec<SynergyTrainingSample> {
     let pairs = measured.windows(2).filter_map(|pair| {
         let roi_delta = pair[1].get("synergy_roi")? - pair[0].get("synergy_roi")?;
         let synergy = pair[0]
             .iter()
             .filter_map(|(name, value)| Some((name.strip_prefix("synergy_")?.to_owned(), *value)))
             .collect();
-        Some(Sample { synergy, roi_delta })
+        Some(SynergyTrainingSample { synergy, roi_delta })
     });
     pairs.collect()
 }
@@ -185,7 +187,7 @@ fn effective(configuration: &Configuration, mut weights: SynergyWeights) -> anyh
 }
 
 fn text_of(weights: &SynergyWeights) -> anyhow::Result<Vec<u8>> {
-    let file = WeightsFile { version: 1, weights: weights.clone() };
+    let file = SynergyWeightsFile { version: 1, weights: weights.clone() };
     let mut text = serde_json::to_vec_pretty(&file).context("weights are plain data")?;
     text.push(b'\n');
     Ok(text)
@@ -210,7 +212,7 @@ fn show(weights: &SynergyWeights, is_json: bool) -> anyhow::Result<()> {
     if is_json {
         return print_json(&json!({"version": 1, "weights": weights}));
     }
-    let mut table = Table::new(&[("synergy", Align::Left), ("weight", Align::Right)]);
+    let mut table = TextTable::new(&[("synergy", ColumnAlignment::Left), ("weight", ColumnAlignment::Right)]);
     for (name, weight) in weights.all() {
         table.row([name.into(), format!("{weight:.3}").into()]);
     }
@@ -226,9 +228,9 @@ fn past(directory: &Path, is_json: bool) -> anyhow::Result<()> {
     if lines.is_empty() {
         return print("the weights were never changed\n");
     }
-    let mut columns = vec![("by", Align::Left), ("samples", Align::Right)];
-    columns.extend(WEIGHED.map(|name| (name, Align::Right)));
-    let mut table = Table::new(&columns);
+    let mut columns = vec![("by", ColumnAlignment::Left), ("samples", ColumnAlignment::Right)];
+    columns.extend(WEIGHED.map(|name| (name, ColumnAlignment::Right)));
+    let mut table = TextTable::new(&columns);
     for line in &lines {
         let weight = |name: &str| {
             line["weights"][name].as_f64().map_or("–".to_owned(), |weight| format!("{weight:.2}"))

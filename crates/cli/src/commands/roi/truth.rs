@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_tracker::history::History;
+use menace_tracker::history::RoiHistory;
 use menace_tracker::truth::TruthAdapter;
 use serde_json::json;
 
@@ -12,13 +12,13 @@ use super::open;
 use crate::arguments::TruthCommand;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
 
 pub(in crate::commands) fn run(
     configuration: &Configuration,
     command: &TruthCommand,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<MenaceExit> {
     let path = configuration.data_directory().join("truth_adapter.json");
     match command {
         TruthCommand::Retrain { history, output } => {
@@ -46,7 +46,7 @@ pub(in crate::commands) fn run(
             show(&read(&path)?, &open(configuration, history)?, output.json)?;
         }
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 fn read(path: &PathBuf) -> anyhow::Result<TruthAdapter> {
@@ -58,7 +58,7 @@ fn read(path: &PathBuf) -> anyhow::Result<TruthAdapter> {
 }
 
 /// Metrics that every cycle has.
-fn features(history: &History) -> Vec<String> {
+fn features(history: &RoiHistory) -> Vec<String> {
     let is_whole = |values: &Vec<Option<f64>>| {
         values.len() == history.roi_levels.len() && values.iter().all(Option::is_some)
     };
@@ -71,7 +71,7 @@ fn features(history: &History) -> Vec<String> {
 }
 
 /// One row for each cycle: its ROI and its metrics.
-fn rows(history: &History, features: &[String]) -> Vec<Vec<f64>> {
+fn rows(history: &RoiHistory, features: &[String]) -> Vec<Vec<f64>> {
     let value = |name: &String, at: usize| match name.as_str() {
         "roi" => history.roi_levels.get(at).copied(),
         _ => history.metrics_history.get(name).and_then(|values| *values.get(at)?),
@@ -81,7 +81,7 @@ fn rows(history: &History, features: &[String]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-fn train(history: &History) -> anyhow::Result<TruthAdapter> {
+fn train(history: &RoiHistory) -> anyhow::Result<TruthAdapter> {
     let mut names = features(history);
     names.insert(0, "roi".to_owned());
     let mut rows = rows(history, &names);
@@ -91,7 +91,7 @@ fn train(history: &History) -> anyhow::Result<TruthAdapter> {
         .map_err(|error| UsageError::Tracking(error.to_string()).into())
 }
 
-fn show(adapter: &TruthAdapter, history: &History, is_json: bool) -> anyhow::Result<()> {
+fn show(adapter: &TruthAdapter, history: &RoiHistory, is_json: bool) -> anyhow::Result<()> {
     let rows = rows(history, &adapter.features);
     let Some(last) = rows.last() else {
         let problem = "the history has not all metrics that the model was made with: menace truth retrain";
@@ -103,11 +103,11 @@ fn show(adapter: &TruthAdapter, history: &History, is_json: bool) -> anyhow::Res
     if is_json {
         return print_json(&json!({"version": 1, "next_roi": expected, "drift": drift}));
     }
-    let mut table = Table::new(&[
-        ("feature", Align::Left),
-        ("PSI", Align::Right),
-        ("p", Align::Right),
-        ("", Align::Left),
+    let mut table = TextTable::new(&[
+        ("feature", ColumnAlignment::Left),
+        ("PSI", ColumnAlignment::Right),
+        ("p", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
     ]);
     for one in &drift {
         table.row([

@@ -12,33 +12,35 @@ use std::time::{Duration, Instant};
 
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
-use menace_model::presets::Profile;
-use menace_runner::{RunEnd, RunOptions, RunReport, Surroundings, Target, run as make_calls, targets};
-use menace_store::{Run as StoredRun, RunState, Store};
+use menace_model::presets::CanonicalProfile;
+use menace_runner::{
+    CallableSection, RunContext, RunEnd, RunOptions, RunReport, callable_sections, run as make_calls,
+};
+use menace_store::{RunRecord as StoredRun, RunState, Store};
 use tokio::sync::watch;
 use tracing::{Instrument, info_span};
 
-use crate::arguments::{MeasureOptions, Repository, Run};
+use crate::arguments::{MeasureOptions, RepositoryArguments, RunArguments};
 use crate::calling::{
-    CallProgress, Calling, RunSettings, StoreLedger, asked_to_stop, find_interpreter, fingerprints, now_ms,
-    open_store, runtime,
+    CallProgress, RepositoryExecutor, RunSettings, StoreLedger, asked_to_stop, find_interpreter,
+    fingerprints, now_ms, open_store, runtime,
 };
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{note, print, print_json};
 
-use super::reading::{Purpose, read_repository};
+use super::reading::{ScanPurpose, read_repository};
 use super::usage::UsageError;
 use crate::tracking::{CycleReport, EnergyMeter};
-use presets::Asked;
+use presets::PresetSelectionRequest;
 pub(super) use report::{input, report, shortened};
-pub(super) use tracked::{Worth, keep};
+pub(super) use tracked::{RunTrackingContext, keep};
 use tracked::{pilots, with_worth};
 
 /// How long a call may take if nobody says it.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, arguments: &RunArguments) -> anyhow::Result<MenaceExit> {
     if configuration.settings().docker.docker && arguments.resume.is_none() {
         return full::run(configuration, arguments);
     }
@@ -54,7 +56,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Res
 }
 
 /// Where a run ended.
-struct Ended {
+struct EndedRun {
     id: RunId,
     settings: RunSettings,
     end: RunEnd,
@@ -62,22 +64,26 @@ struct Ended {
     cycle: Option<CycleReport>,
 }
 
-async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) -> anyhow::Result<Vec<Ended>> {
-    let scan = read_repository(configuration, &arguments.measure.repository, Purpose::Inventory)?;
-    let modules = named(&scan.inventory, &arguments.measure.modules)?;
+async fn begin(
+    configuration: &Configuration,
+    arguments: &RunArguments,
+    store: &Store,
+) -> anyhow::Result<Vec<EndedRun>> {
+    let scan = read_repository(configuration, &arguments.measure.repository, ScanPurpose::Inventory)?;
+    let modules = resolve_module_paths(&scan.inventory, &arguments.measure.modules)?;
     let python = interpreter(&scan.inventory, &arguments.measure);
-    let calling = Calling::of(&scan.inventory, &python, &modules).await?;
-    let wanted = targets(&scan.inventory, &modules);
+    let calling = RepositoryExecutor::of(&scan.inventory, &python, &modules).await?;
+    let wanted = callable_sections(&scan.inventory, &modules);
     let given = super::stubs::given(configuration, &scan.inventory, &wanted, store, &calling).await?;
     let mut ended = Vec::new();
-    let worth = Worth::of(configuration, &scan.inventory, store).await?;
+    let worth = RunTrackingContext::of(configuration, &scan.inventory, store).await?;
     for round in 0..arguments.measure.runs.unwrap_or(1).max(1) {
         let seed = arguments.measure.seed.wrapping_add(round as u64);
         let measure = &arguments.measure;
         let mut settings = settings(configuration, measure, &scan.inventory, &modules, (round, seed))?;
         (settings.python, settings.given) = (python.clone(), given.clone());
         let meter = EnergyMeter::start();
-        let (id, end) = one(&scan.inventory, &settings, &calling, store).await?;
+        let (id, end) = run_once(&scan.inventory, &settings, &calling, store).await?;
         let is_over = matches!(end, RunEnd::Interrupted { .. });
         let mut cycle = worth
             .cycle(
@@ -92,7 +98,7 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
             pilots(&worth, &settings, &calling, store, cycle).await?;
         }
         keep(store, &id, &end, cycle.as_ref()).await?;
-        ended.push(Ended { id, settings, end, cycle });
+        ended.push(EndedRun { id, settings, end, cycle });
         if is_over {
             break;
         }
@@ -101,10 +107,10 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
 }
 
 /// One run with these settings.
-async fn one(
+async fn run_once(
     inventory: &Inventory,
     settings: &RunSettings,
-    calling: &Calling,
+    calling: &RepositoryExecutor,
     store: &Store,
 ) -> anyhow::Result<(RunId, RunEnd)> {
     let id = new_id();
@@ -140,7 +146,7 @@ pub(in crate::commands) async fn begin_as(
 pub(in crate::commands) async fn once_more(
     inventory: &Inventory,
     settings: &RunSettings,
-    calling: &Calling,
+    calling: &RepositoryExecutor,
     store: &Store,
     (id, carried): (&RunId, Option<(RunId, BTreeSet<String>)>),
     until: Option<Instant>,
@@ -155,26 +161,26 @@ pub(in crate::commands) async fn once_more(
 
 async fn resume(
     configuration: &Configuration,
-    arguments: &Run,
+    arguments: &RunArguments,
     store: &Store,
     id: &str,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<EndedRun> {
     let id: RunId = id.parse()?;
     let stored = store.run(&id).await?;
     if stored.state == RunState::Finished {
         return Err(UsageError::Finished(id).into());
     }
     let settings: RunSettings = serde_json::from_value(stored.options)?;
-    let repository = Repository {
+    let repository = RepositoryArguments {
         path: Some(settings.repository.clone()),
         no_cache: arguments.measure.repository.no_cache,
         exclude: settings.exclude.clone(),
     };
-    let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
+    let scan = read_repository(configuration, &repository, ScanPurpose::Inventory)?;
     store.set_run_state(&id, RunState::Running, None, None).await?;
     let ledger = StoreLedger::resumed(store.clone(), id.clone(), settings.clone()).await?;
-    let calling = Calling::of(&scan.inventory, &settings.python, &settings.modules).await?;
-    let worth = Worth::of(configuration, &scan.inventory, store).await?;
+    let calling = RepositoryExecutor::of(&scan.inventory, &settings.python, &settings.modules).await?;
+    let worth = RunTrackingContext::of(configuration, &scan.inventory, store).await?;
     let meter = EnergyMeter::start();
     let end = call_all(&scan.inventory, &settings, &calling, &ledger, (&id, None)).await?;
     let cycle = worth
@@ -187,7 +193,7 @@ async fn resume(
         )
         .await?;
     keep(store, &id, &end, cycle.as_ref()).await?;
-    Ok(Ended { id, settings, end, cycle })
+    Ok(EndedRun { id, settings, end, cycle })
 }
 
 pub(in crate::commands) fn settings(
@@ -197,14 +203,14 @@ pub(in crate::commands) fn settings(
     modules: &[String],
     (round, seed): (usize, u64),
 ) -> anyhow::Result<RunSettings> {
-    let asked = Asked {
+    let asked = PresetSelectionRequest {
         files: &arguments.preset_file,
         count: arguments.preset_count,
         seed,
         round,
         only_these: arguments.only_these_presets,
     };
-    let paths: Vec<String> = targets(inventory, modules)
+    let paths: Vec<String> = callable_sections(inventory, modules)
         .into_iter()
         .map(|target| target.path)
         .collect::<BTreeSet<_>>()
@@ -243,7 +249,7 @@ pub(in crate::commands) fn interpreter(inventory: &Inventory, arguments: &Measur
 async fn call_all(
     inventory: &Inventory,
     settings: &RunSettings,
-    calling: &Calling,
+    calling: &RepositoryExecutor,
     ledger: &StoreLedger,
     (id, until): (&RunId, Option<Instant>),
 ) -> anyhow::Result<RunEnd> {
@@ -274,8 +280,8 @@ async fn call_all(
             stopper.send_replace(true);
         }
     });
-    let mut surroundings = Surroundings { executor: &calling.executor, ledger, progress: &progress, stop };
-    let wanted: Vec<Target> = targets(inventory, &settings.modules);
+    let mut surroundings = RunContext { executor: &calling.executor, ledger, progress: &progress, stop };
+    let wanted: Vec<CallableSection> = callable_sections(inventory, &settings.modules);
     let run = info_span!("run", id = %id, repository = inventory.root);
     let end = make_calls(&mut surroundings, wanted, &options).instrument(run).await;
     progress.finish();
@@ -297,21 +303,25 @@ async fn call_all(
     Ok(end)
 }
 
-fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Done;
+fn finish(
+    configuration: &Configuration,
+    arguments: &RunArguments,
+    ended: &[EndedRun],
+) -> anyhow::Result<MenaceExit> {
+    let mut exit = MenaceExit::Done;
     let mut reports: Vec<serde_json::Value> = Vec::new();
-    for Ended { id, settings, end, cycle } in ended {
+    for EndedRun { id, settings, end, cycle } in ended {
         match end {
             RunEnd::Interrupted { made, planned } => {
                 note(&format!("stopped after {made} of {planned} calls; menace run --resume {id} goes on"));
-                exit = Exit::Interrupted;
+                exit = MenaceExit::Interrupted;
             }
             RunEnd::Finished(report) => {
                 let top = if arguments.measure.top == 0 { usize::MAX } else { arguments.measure.top };
                 if !arguments.measure.output.json {
                     print(&self::report(report, top))?;
                     if let Some(cycle) = cycle {
-                        print(&worth::worth(cycle, top))?;
+                        print(&worth::roi_summary(cycle, top))?;
                     }
                 }
                 if let Some(directory) = &arguments.emit_tests {
@@ -319,8 +329,8 @@ fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> an
                 }
                 let is_incomplete = configuration.settings().presets.fail_on_missing_scenarios
                     && !say_missing(&missing_scenarios(report));
-                if exit == Exit::Done && (!report.failures.is_empty() || is_incomplete) {
-                    exit = Exit::Found;
+                if exit == MenaceExit::Done && (!report.failures.is_empty() || is_incomplete) {
+                    exit = MenaceExit::Found;
                 }
                 reports.push(with_worth(report, cycle.as_ref())?);
             }
@@ -340,7 +350,7 @@ fn missing_scenarios(report: &RunReport) -> Vec<(String, &'static str, String)> 
     let modules: BTreeSet<String> = report.cells.iter().map(|cell| module(&cell.section)).collect();
     let mut missing = Vec::new();
     for name in modules {
-        for profile in Profile::COVERED {
+        for profile in CanonicalProfile::COVERED {
             let mut cells = report
                 .cells
                 .iter()
@@ -369,7 +379,10 @@ pub(in crate::commands) fn new_id() -> RunId {
 }
 
 /// The paths of modules that were named, by path or as Python imports them.
-pub(in crate::commands) fn named(inventory: &Inventory, names: &[String]) -> Result<Vec<String>, UsageError> {
+pub(in crate::commands) fn resolve_module_paths(
+    inventory: &Inventory,
+    names: &[String],
+) -> Result<Vec<String>, UsageError> {
     let find = |name: &String| {
         let found = inventory.modules.iter().find(|module| module.path == *name || module.name == *name);
         found.map(|module| module.path.clone()).ok_or_else(|| UsageError::UnknownModule(name.clone()))

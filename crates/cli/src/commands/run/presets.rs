@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use menace_model::presets::{Choice, Chosen, Origin, Preset, choose, keywords, read};
+use menace_model::presets::{Preset, PresetOrigin, PresetSelection, SelectedPreset, choose, keywords, read};
 use menace_model::settings::StubStrategy;
-use menace_runner::{Chance, Circumstances, Counts};
+use menace_runner::{CallsPerCell, RandomStream, StressProfile};
 
 use crate::configuration::Configuration;
 use crate::terminal::{count, note};
@@ -14,7 +14,7 @@ use crate::terminal::{count, note};
 const USUAL_COUNT: usize = 3;
 
 /// What was asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct PresetSelectionRequest<'a> {
     pub(super) files: &'a [PathBuf],
     pub(super) count: Option<usize>,
     pub(super) seed: u64,
@@ -27,15 +27,15 @@ pub(super) struct Asked<'a> {
 /// The presets of a run over these modules.
 pub(super) fn chosen(
     configuration: &Configuration,
-    asked: &Asked<'_>,
+    asked: &PresetSelectionRequest<'_>,
     modules: &[String],
-) -> anyhow::Result<Vec<Chosen>> {
+) -> anyhow::Result<Vec<SelectedPreset>> {
     let settings = &configuration.settings().presets;
     let mut given = given(configuration, asked)?;
     if let Some(count) = asked.count.filter(|_| !given.is_empty()) {
         given.truncate(count);
     }
-    let choice = Choice {
+    let choice = PresetSelection {
         given,
         generate: settings.generate_presets,
         mode: settings.preset_mode,
@@ -43,7 +43,7 @@ pub(super) fn chosen(
         keywords: keywords(configuration.keyword_profiles())?,
         only_these: asked.only_these,
     };
-    let mut chance = Chance::new(asked.seed, &["presets"]);
+    let mut chance = RandomStream::new(asked.seed, &["presets"]);
     let mut chosen = choose(&choice, modules, |end| chance.below(end));
     if let Some(strategy) = forced(configuration) {
         for one in chosen.iter_mut().filter(|one| !one.preset.is_baseline()) {
@@ -68,7 +68,7 @@ fn forced(configuration: &Configuration) -> Option<&'static str> {
     }
 }
 
-fn given(configuration: &Configuration, asked: &Asked<'_>) -> anyhow::Result<Vec<Preset>> {
+fn given(configuration: &Configuration, asked: &PresetSelectionRequest<'_>) -> anyhow::Result<Vec<Preset>> {
     if !asked.files.is_empty() {
         let path = &asked.files[asked.round % asked.files.len()];
         let text = std::fs::read_to_string(path)
@@ -82,13 +82,13 @@ fn given(configuration: &Configuration, asked: &Asked<'_>) -> anyhow::Result<Vec
 }
 
 /// Says where presets come from.
-fn say(chosen: &[Chosen]) {
+fn say(chosen: &[SelectedPreset]) {
     let words = [
-        (Origin::Given, "given"),
-        (Origin::Generated, "made by chance"),
-        (Origin::Canonical, "canonical"),
-        (Origin::Coverage, "added so that everything is met"),
-        (Origin::Keyword, "added for words in paths"),
+        (PresetOrigin::Given, "given"),
+        (PresetOrigin::Generated, "made by chance"),
+        (PresetOrigin::Canonical, "canonical"),
+        (PresetOrigin::Coverage, "added so that everything is met"),
+        (PresetOrigin::Keyword, "added for words in paths"),
     ];
     let parts: Vec<String> = words
         .iter()
@@ -98,8 +98,8 @@ fn say(chosen: &[Chosen]) {
         })
         .collect();
     note(&format!("under {}: {}", count(chosen.len(), "preset"), parts.join(", ")));
-    for one in chosen.iter().filter(|one| one.origin == Origin::Given) {
-        let without = Circumstances::of(&one.preset, Counts::default()).without_effect;
+    for one in chosen.iter().filter(|one| one.origin == PresetOrigin::Given) {
+        let without = StressProfile::of(&one.preset, CallsPerCell::default()).without_effect;
         if !without.is_empty() {
             tracing::warn!("preset {}: {} have no effect yet", one.preset.name(), without.join(", "));
         }

@@ -1,9 +1,9 @@
 //! A run as people read it.
 
-use menace_runner::{Failure, RunReport, Stub};
+use menace_runner::{DistinctFailure, RunReport, Stub};
 
 use super::super::scan_report::rest;
-use crate::terminal::{Align, Cell, Style, Table, count, grouped, styled};
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, styled};
 
 /// The summary; tables have at most `top` rows.
 pub(in crate::commands) fn report(run: &RunReport, top: usize) -> String {
@@ -44,13 +44,13 @@ fn scenarios(run: &RunReport) -> String {
             names.push(name);
         }
     }
-    let mut table = Table::new(&[
-        ("scenario", Align::Left),
-        ("sections", Align::Right),
-        ("calls", Align::Right),
-        ("R", Align::Right),
-        ("95 %", Align::Left),
-        ("failing sections", Align::Right),
+    let mut table = TextTable::new(&[
+        ("scenario", ColumnAlignment::Left),
+        ("sections", ColumnAlignment::Right),
+        ("calls", ColumnAlignment::Right),
+        ("R", ColumnAlignment::Right),
+        ("95 %", ColumnAlignment::Left),
+        ("failing sections", ColumnAlignment::Right),
     ]);
     for (scenario, severity) in names {
         let cells: Vec<_> =
@@ -81,26 +81,26 @@ fn scenarios(run: &RunReport) -> String {
             grouped(failing.count()).into(),
         ]);
     }
-    format!("\n{}\n{}", styled("Scenarios", Style::Bold), table.text())
+    format!("\n{}\n{}", styled("Scenarios", TextStyle::Bold), table.text())
 }
 
-fn failures(title: &str, all: &[Failure], top: usize) -> String {
+fn failures(title: &str, all: &[DistinctFailure], top: usize) -> String {
     if all.is_empty() {
-        return format!("\n{}  none\n", styled(title, Style::Bold));
+        return format!("\n{}  none\n", styled(title, TextStyle::Bold));
     }
-    let mut table = Table::new(&[
-        ("kind", Align::Left),
-        ("section", Align::Left),
-        ("scenario", Align::Left),
-        ("what", Align::Left),
-        ("where", Align::Left),
-        ("calls", Align::Right),
-        ("input", Align::Left),
-        ("replay", Align::Left),
+    let mut table = TextTable::new(&[
+        ("kind", ColumnAlignment::Left),
+        ("section", ColumnAlignment::Left),
+        ("scenario", ColumnAlignment::Left),
+        ("what", ColumnAlignment::Left),
+        ("where", ColumnAlignment::Left),
+        ("calls", ColumnAlignment::Right),
+        ("input", ColumnAlignment::Left),
+        ("replay", ColumnAlignment::Left),
     ]);
     for failure in all.iter().take(top) {
         table.row([
-            Cell::styled(failure.kind.name(), Style::Bad),
+            TableCell::styled(failure.kind.name(), TextStyle::Bad),
             failure.section.clone().into(),
             failure.scenario.clone().into(),
             what(failure).into(),
@@ -110,12 +110,12 @@ fn failures(title: &str, all: &[Failure], top: usize) -> String {
             failure.call.clone().unwrap_or_default().into(),
         ]);
     }
-    format!("\n{}  {}\n", styled(title, Style::Bold), grouped(all.len()))
+    format!("\n{}  {}\n", styled(title, TextStyle::Bold), grouped(all.len()))
         + &table.text()
         + &rest(all.len(), top)
 }
 
-fn what(failure: &Failure) -> String {
+fn what(failure: &DistinctFailure) -> String {
     let text = match &failure.exception {
         Some(exception) => format!("{exception}: {}", failure.message),
         None => failure.message.clone(),
@@ -146,10 +146,13 @@ fn unreached(run: &RunReport, top: usize) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[("section", Align::Left), ("why it was not called", Align::Left)]);
+    let mut table = TextTable::new(&[
+        ("section", ColumnAlignment::Left),
+        ("why it was not called", ColumnAlignment::Left),
+    ]);
     for error in all.iter().take(top) {
         table.row([error.section.clone().into(), shortened(&error.reason, 110).into()]);
     }
-    let title = styled("Not called", Style::Bold);
+    let title = styled("Not called", TextStyle::Bold);
     format!("\n{title}  {}\n", grouped(all.len())) + &table.text() + &rest(all.len(), top)
 }

@@ -8,19 +8,21 @@ use menace_model::inventory::Inventory;
 use menace_model::settings::MicropilotMode;
 use menace_runner::{RunEnd, RunReport};
 use menace_store::{PatchState, RunState, Store};
-use menace_tracker::roi::Placed;
+use menace_tracker::roi::PilotStatus;
 
-use super::one;
-use crate::calling::{Calling, RunSettings, now_ms};
+use super::run_once;
+use crate::calling::{RepositoryExecutor, RunSettings, now_ms};
 use crate::configuration::Configuration;
 use crate::terminal::note;
-use crate::tracking::{CycleReport, EnergyMeter, MetricsFile, Rules, Tracker, decided};
+use crate::tracking::{
+    CycleReport, CycleTracker, EnergyMeter, MetricsFile, RoiScoringRules, micropilot_decision,
+};
 
 /// What is needed to say what runs are worth. Read before the first call, so that wrong files are said at once.
-pub(in crate::commands) struct Worth<'a> {
+pub(in crate::commands) struct RunTrackingContext<'a> {
     configuration: &'a Configuration,
     inventory: &'a Inventory,
-    rules: Rules,
+    rules: RoiScoringRules,
     metrics_file: MetricsFile,
     workflows: BTreeMap<String, Vec<String>>,
     patches: BTreeMap<String, (u64, u64)>,
@@ -28,7 +30,7 @@ pub(in crate::commands) struct Worth<'a> {
     failing_suites: Option<BTreeSet<String>>,
 }
 
-impl<'a> Worth<'a> {
+impl<'a> RunTrackingContext<'a> {
     pub(in crate::commands) async fn of(
         configuration: &'a Configuration,
         inventory: &'a Inventory,
@@ -38,7 +40,7 @@ impl<'a> Worth<'a> {
         Ok(Self {
             configuration,
             inventory,
-            rules: Rules::read(configuration, Path::new(&inventory.root))?,
+            rules: RoiScoringRules::read(configuration, Path::new(&inventory.root))?,
             metrics_file: MetricsFile::read(configuration)?,
             workflows: stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect(),
             patches: patches(inventory, store).await?,
@@ -57,10 +59,10 @@ impl<'a> Worth<'a> {
         end: &RunEnd,
         is_partial: bool,
         meter: &EnergyMeter,
-        calling: &Calling,
+        calling: &RepositoryExecutor,
     ) -> anyhow::Result<Option<CycleReport>> {
         let RunEnd::Finished(report) = end else { return Ok(None) };
-        let tracker = Tracker {
+        let tracker = CycleTracker {
             configuration: self.configuration,
             inventory: self.inventory,
             rules: self.rules.clone(),
@@ -100,28 +102,29 @@ const SEED_OF_PILOTS: u64 = 1_000_003;
 
 /// Modules that are borderline are run alone, with other calls, and promoted or given up, if that is wanted at once.
 pub(super) async fn pilots(
-    worth: &Worth<'_>,
+    worth: &RunTrackingContext<'_>,
     settings: &RunSettings,
-    calling: &Calling,
+    calling: &RepositoryExecutor,
     store: &Store,
     cycle: &mut CycleReport,
 ) -> anyhow::Result<()> {
     if worth.configuration.settings().roi.micropilot_mode != MicropilotMode::Auto {
         return Ok(());
     }
-    let waiting = cycle.modules.iter_mut().filter(|row| row.borderline == Some(Placed::Candidate));
+    let waiting = cycle.modules.iter_mut().filter(|row| row.borderline == Some(PilotStatus::Candidate));
     for row in waiting.take(MOST_PILOTS) {
         note(&format!("micro-pilot: {}", row.module));
         let mut alone = settings.clone();
         (alone.modules, alone.digest) = (vec![row.module.clone()], None);
         alone.seed = alone.seed.wrapping_add(SEED_OF_PILOTS);
         let meter = EnergyMeter::start();
-        let (_, end) = one(worth.inventory, &alone, calling, store).await?;
+        let (_, end) = run_once(worth.inventory, &alone, calling, store).await?;
         let Some(pilot) = worth.cycle(None, &end, true, &meter, calling).await? else { return Ok(()) };
         let found = pilot.modules.iter().find(|pilot| pilot.module == row.module);
         if let (Some(found), Some(confidence)) = (found, row.confidence) {
             let raroi = found.raroi.raroi;
-            row.borderline = Some(decided(worth.configuration, &row.module, raroi, confidence, now_ms())?);
+            row.borderline =
+                Some(micropilot_decision(worth.configuration, &row.module, raroi, confidence, now_ms())?);
         }
     }
     Ok(())

@@ -3,14 +3,14 @@
 use menace_tracker::metrics::METRICS;
 
 use super::super::scan_report::rest;
-use crate::terminal::{Align, Cell, Style, Table, grouped, styled};
-use crate::tracking::{CycleReport, ModuleRow};
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, grouped, styled};
+use crate::tracking::{CycleModuleRow, CycleReport};
 
 /// Metrics, scenarios and modules with their ROI, and what comes next.
-pub(in crate::commands) fn worth(cycle: &CycleReport, top: usize) -> String {
+pub(in crate::commands) fn roi_summary(cycle: &CycleReport, top: usize) -> String {
     let mut text = metrics(cycle) + &scenarios(cycle) + &modules(cycle, top);
     if let Some(forecast) = &cycle.forecast {
-        text.push_str(&format!("\n{}  {}\n", styled("Next ROI", Style::Bold), forecast.line()));
+        text.push_str(&format!("\n{}  {}\n", styled("Next ROI", TextStyle::Bold), forecast.summary_line()));
     }
     let done = cycle.modules.iter().filter(|row| row.complete.is_some()).count();
     let state = if cycle.converged {
@@ -20,14 +20,18 @@ pub(in crate::commands) fn worth(cycle: &CycleReport, top: usize) -> String {
     };
     text + &format!(
         "{}  {state}, a change of {:.4} is little\n",
-        styled("Complete", Style::Bold),
+        styled("Complete", TextStyle::Bold),
         cycle.roi_threshold
     )
 }
 
 fn metrics(cycle: &CycleReport) -> String {
-    let mut table =
-        Table::new(&[("metric", Align::Left), ("value", Align::Right), ("", Align::Left), ("", Align::Left)]);
+    let mut table = TextTable::new(&[
+        ("metric", ColumnAlignment::Left),
+        ("value", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
+    ]);
     for metric in METRICS {
         let (value, unit, note) = match cycle.metrics.get(metric.name) {
             Some(value) if metric.name == "energy_consumption" => {
@@ -39,7 +43,7 @@ fn metrics(cycle: &CycleReport) -> String {
                 ("–".to_owned(), None, format!("unavailable: {reason}"))
             }
         };
-        let note = Cell::styled(note, Style::Dim);
+        let note = TableCell::styled(note, TextStyle::Dim);
         table.row([metric.name.into(), value.into(), unit.unwrap_or_default().into(), note]);
     }
     for (name, value) in
@@ -49,29 +53,33 @@ fn metrics(cycle: &CycleReport) -> String {
             name.clone().into(),
             number(*value).into(),
             "".into(),
-            Cell::styled("of a plugin or file", Style::Dim),
+            TableCell::styled("of a plugin or file", TextStyle::Dim),
         ]);
     }
-    format!("\n{}\n{}", styled("Metrics", Style::Bold), table.text())
+    format!("\n{}\n{}", styled("Metrics", TextStyle::Bold), table.text())
 }
 
 fn scenarios(cycle: &CycleReport) -> String {
-    let mut table = Table::new(&[("scenario", Align::Left), ("ROI", Align::Right), ("Δ", Align::Right)]);
+    let mut table = TextTable::new(&[
+        ("scenario", ColumnAlignment::Left),
+        ("ROI", ColumnAlignment::Right),
+        ("Δ", ColumnAlignment::Right),
+    ]);
     for row in &cycle.scenarios {
         table.row([row.scenario.clone().into(), format!("{:.3}", row.roi).into(), delta(row.delta).into()]);
     }
-    format!("\n{}\n{}", styled("ROI by scenario", Style::Bold), table.text())
+    format!("\n{}\n{}", styled("ROI by scenario", TextStyle::Bold), table.text())
 }
 
 fn modules(cycle: &CycleReport, top: usize) -> String {
-    let mut table = Table::new(&[
-        ("module", Align::Left),
-        ("ROI", Align::Right),
-        ("Δ", Align::Right),
-        ("RAROI", Align::Right),
-        ("confidence", Align::Right),
-        ("what costs most", Align::Left),
-        ("", Align::Left),
+    let mut table = TextTable::new(&[
+        ("module", ColumnAlignment::Left),
+        ("ROI", ColumnAlignment::Right),
+        ("Δ", ColumnAlignment::Right),
+        ("RAROI", ColumnAlignment::Right),
+        ("confidence", ColumnAlignment::Right),
+        ("what costs most", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
     ]);
     for row in cycle.modules.iter().take(top) {
         // What was measured says more than what is assumed.
@@ -95,7 +103,7 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
         ]);
     }
     let roi = cycle.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
-    let title = styled("ROI by module", Style::Bold);
+    let title = styled("ROI by module", TextStyle::Bold);
     format!("\n{title}  {roi} {} in cycle {}\n", delta(cycle.delta), cycle.cycle)
         + &table.text()
         + &rest(cycle.modules.len(), top)
@@ -105,30 +113,40 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
 /// What to do about the modules that are worth least.
 fn hints(cycle: &CycleReport) -> String {
     let least = cycle.modules.iter().rev().filter_map(|row| Some((row, row.weakest.as_ref()?))).take(3);
-    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    let mut table = TextTable::new(&[
+        ("", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
+    ]);
     let mut count = 0;
     for (row, weakest) in least {
         count += 1;
         table.row([
             row.module.clone().into(),
             format!("{} {}", weakest.metric, number(weakest.value)).into(),
-            Cell::styled(weakest.hint.clone(), Style::Dim),
+            TableCell::styled(weakest.hint.clone(), TextStyle::Dim),
         ]);
     }
-    if count == 0 { String::new() } else { format!("\n{}\n{}", styled("Look at", Style::Bold), table.text()) }
+    if count == 0 {
+        String::new()
+    } else {
+        format!("\n{}\n{}", styled("Look at", TextStyle::Bold), table.text())
+    }
 }
 
 /// What is to be said about a module: a veto, that it is complete, that it waits, or that somebody should look.
-fn state(row: &ModuleRow) -> Cell {
+fn state(row: &CycleModuleRow) -> TableCell {
     if let Some(veto) = row.vetoes.first() {
-        return Cell::styled(format!("veto: {veto}"), Style::Bad);
+        return TableCell::styled(format!("veto: {veto}"), TextStyle::Bad);
     }
     if let Some(why) = &row.complete {
-        return Cell::styled(format!("complete: {why}"), Style::Good);
+        return TableCell::styled(format!("complete: {why}"), TextStyle::Good);
     }
     match row.borderline {
-        Some(placed) => Cell::styled(format!("borderline: {placed:?}").to_lowercase(), Style::Warning),
-        None if row.needs_review => Cell::styled("review", Style::Warning),
+        Some(placed) => {
+            TableCell::styled(format!("borderline: {placed:?}").to_lowercase(), TextStyle::Warning)
+        }
+        None if row.needs_review => TableCell::styled("review", TextStyle::Warning),
         None => "".into(),
     }
 }

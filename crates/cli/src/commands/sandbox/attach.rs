@@ -10,11 +10,11 @@ use menace_model::sandbox::WORKSPACE;
 use menace_sandbox::Sandbox;
 use similar::TextDiff;
 
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{count, note};
 
 /// What becomes of what an agent changed.
-pub(super) struct Taking {
+pub(super) struct WorkspaceChangeExport {
     /// The directory that is `/workspace` inside.
     pub(super) directory: PathBuf,
     /// Where a patch is written.
@@ -25,7 +25,7 @@ pub(super) struct Taking {
 
 /// What an agent did to files of the directory.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Changed {
+struct WorkspaceFileChanges {
     /// New content and rights of files, by their paths in the directory.
     written: BTreeMap<PathBuf, (Vec<u8>, u32)>,
     /// Where links lead that were made.
@@ -34,9 +34,13 @@ struct Changed {
     deleted: Vec<PathBuf>,
 }
 
-impl Taking {
+impl WorkspaceChangeExport {
     /// Takes what changed out of the sandbox. The directory is not touched before all of it is here.
-    pub(super) async fn take(&self, sandbox: &Arc<dyn Sandbox>, exit: Exit) -> anyhow::Result<Exit> {
+    pub(super) async fn export(
+        &self,
+        sandbox: &Arc<dyn Sandbox>,
+        exit: MenaceExit,
+    ) -> anyhow::Result<MenaceExit> {
         let seen = sandbox.changes().await?;
         let mut archive = Vec::new();
         sandbox.get(Path::new(WORKSPACE), &mut archive).await?;
@@ -65,8 +69,8 @@ impl Taking {
 }
 
 /// Finds the files that were written in an archive of the workspace.
-fn read(archive: &[u8], written: &[PathBuf]) -> anyhow::Result<Changed> {
-    let mut changed = Changed::default();
+fn read(archive: &[u8], written: &[PathBuf]) -> anyhow::Result<WorkspaceFileChanges> {
+    let mut changed = WorkspaceFileChanges::default();
     let prefix = Path::new(WORKSPACE).file_name().unwrap_or_default();
     for entry in tar::Archive::new(archive).entries()? {
         let mut entry = entry?;
@@ -91,7 +95,7 @@ fn read(archive: &[u8], written: &[PathBuf]) -> anyhow::Result<Changed> {
 
 /// A patch that `git apply` and `patch -p1` take, and how many files are in it. What is no text is named and left out, because
 /// neither could apply it.
-fn patch(directory: &Path, changed: &Changed) -> anyhow::Result<(String, usize)> {
+fn patch(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<(String, usize)> {
     let mut parts = Vec::new();
     for (path, (after, _)) in &changed.written {
         let before = match std::fs::read(directory.join(path)) {
@@ -99,11 +103,11 @@ fn patch(directory: &Path, changed: &Changed) -> anyhow::Result<(String, usize)>
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
         };
-        parts.push(one(path, before.as_deref(), Some(after)));
+        parts.push(file_diff(path, before.as_deref(), Some(after)));
     }
     for path in &changed.deleted {
         let before = std::fs::read(directory.join(path)).ok();
-        parts.push(one(path, before.as_deref(), None));
+        parts.push(file_diff(path, before.as_deref(), None));
     }
     for path in changed.linked.keys() {
         note(&format!("{} is a link now, which a patch does not say", path.display()));
@@ -112,7 +116,7 @@ fn patch(directory: &Path, changed: &Changed) -> anyhow::Result<(String, usize)>
     Ok((parts.concat(), parts.len()))
 }
 
-fn one(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+fn file_diff(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
     let side = |prefix: &str, content: Option<&[u8]>| {
         content.map_or_else(|| "/dev/null".to_owned(), |_| format!("{prefix}/{}", path.display()))
     };
@@ -128,7 +132,7 @@ fn one(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
 }
 
 /// Changes the directory. A link that was there stays a link: nothing is written through it.
-fn apply(directory: &Path, changed: &Changed) -> anyhow::Result<()> {
+fn apply(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<()> {
     for path in &changed.deleted {
         let place = safe(directory, path)?;
         match std::fs::remove_file(&place) {
@@ -181,19 +185,19 @@ mod tests {
     fn a_patch_says_what_changed() {
         let path = Path::new("a/b.txt");
         assert_eq!(
-            one(path, Some(b"x\ny\n"), Some(b"x\nz\n")),
+            file_diff(path, Some(b"x\ny\n"), Some(b"x\nz\n")),
             "--- a/a/b.txt\n+++ b/a/b.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
         );
-        assert!(one(path, None, Some(b"new\n")).starts_with("--- /dev/null\n+++ b/a/b.txt\n"));
-        assert!(one(path, Some(b"old\n"), None).contains("+++ /dev/null\n"));
-        assert_eq!(one(path, Some(b"x"), Some(b"\xff")), "");
-        assert_eq!(one(path, Some(b"x"), Some(b"x")), "");
+        assert!(file_diff(path, None, Some(b"new\n")).starts_with("--- /dev/null\n+++ b/a/b.txt\n"));
+        assert!(file_diff(path, Some(b"old\n"), None).contains("+++ /dev/null\n"));
+        assert_eq!(file_diff(path, Some(b"x"), Some(b"\xff")), "");
+        assert_eq!(file_diff(path, Some(b"x"), Some(b"x")), "");
     }
 
     #[test]
     fn only_what_is_in_a_patch_is_counted() {
         let directory = tempfile::tempdir().unwrap();
-        let mut changed = Changed::default();
+        let mut changed = WorkspaceFileChanges::default();
         changed.written.insert("text.txt".into(), (b"x\n".to_vec(), 0o644));
         changed.written.insert("picture.png".into(), (b"\xff\xfe".to_vec(), 0o644));
         changed.linked.insert("link".into(), "text.txt".into());
@@ -207,12 +211,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), directory.path().join("way")).unwrap();
-        let mut changed = Changed::default();
+        let mut changed = WorkspaceFileChanges::default();
         changed.written.insert("way/out.txt".into(), (b"x".to_vec(), 0o644));
         assert!(apply(directory.path(), &changed).is_err());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
         std::os::unix::fs::symlink(outside.path().join("target"), directory.path().join("link")).unwrap();
-        let mut changed = Changed::default();
+        let mut changed = WorkspaceFileChanges::default();
         changed.written.insert("link".into(), (b"x".to_vec(), 0o600));
         apply(directory.path(), &changed).unwrap();
         assert!(!outside.path().join("target").exists(), "it was written through the link");

@@ -5,27 +5,27 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use menace_server::client::{Client, encoded};
-use menace_server::sandboxes::{Executed, SandboxPage, SandboxView};
+use menace_server::client::{DaemonClient, encoded};
+use menace_server::sandboxes::{ExecuteResponse, SandboxPage, SandboxView};
 use serde_json::{Value, json};
 
-use crate::arguments::{BackendChoice, SandboxCreate, SandboxExec, WhichSandbox};
+use crate::arguments::{BackendChoice, SandboxCreateArguments, SandboxExecArguments, SandboxIdArguments};
 use crate::calling::runtime;
 use crate::commands::service::client;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 
 /// What is done with a sandbox that stays.
-pub(super) enum Change {
+pub(super) enum SandboxStateChange {
     Start,
     Stop,
     Pause,
     Resume,
 }
 
-impl Change {
+impl SandboxStateChange {
     fn name(&self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -36,7 +36,10 @@ impl Change {
     }
 }
 
-pub(super) fn create(configuration: &Configuration, arguments: &SandboxCreate) -> anyhow::Result<Exit> {
+pub(super) fn create(
+    configuration: &Configuration,
+    arguments: &SandboxCreateArguments,
+) -> anyhow::Result<MenaceExit> {
     let backend = arguments.backend.map(|backend| match backend {
         BackendChoice::Native => "native",
         BackendChoice::Docker => "docker",
@@ -49,8 +52,8 @@ pub(super) fn create(configuration: &Configuration, arguments: &SandboxCreate) -
         "disk_limit": arguments.disk, "ttl": arguments.ttl, "labels": labels, "env": env, "network": arguments.net,
         "backend": backend, "image": arguments.image, "snapshot": arguments.snapshot,
     });
-    let made: SandboxView = asked(configuration, async |client| {
-        Ok(client.ask("POST", "/api/sandboxes", Some(without_nothing(body))).await?)
+    let made: SandboxView = with_client(configuration, async |client| {
+        Ok(client.request_json("POST", "/api/sandboxes", Some(without_nothing(body))).await?)
     })?;
     shown(&made, arguments.output.json)
 }
@@ -63,21 +66,21 @@ fn without_nothing(mut body: Value) -> Value {
     body
 }
 
-fn asked<T>(
+fn with_client<T>(
     configuration: &Configuration,
-    question: impl AsyncFnOnce(&Client) -> anyhow::Result<T>,
+    question: impl AsyncFnOnce(&DaemonClient) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let client = client(configuration)?;
     runtime()?.block_on(question(&client))
 }
 
-fn shown(view: &SandboxView, json: bool) -> anyhow::Result<Exit> {
+fn shown(view: &SandboxView, json: bool) -> anyhow::Result<MenaceExit> {
     let printed = if json { print_json(view) } else { print(&format!("{}\n", view.sandbox_id)) };
-    printed.map(|()| Exit::Done)
+    printed.map(|()| MenaceExit::Done)
 }
 
 /// The whole id of a sandbox of which the beginning is given.
-async fn whole(client: &Client, beginning: &str) -> anyhow::Result<String> {
+async fn whole(client: &DaemonClient, beginning: &str) -> anyhow::Result<String> {
     let mut found: Vec<String> = all(client).await?.into_iter().map(|one| one.sandbox_id).collect();
     found.retain(|id| id.starts_with(beginning) || id.trim_start_matches("sb-").starts_with(beginning));
     match &found[..] {
@@ -87,11 +90,11 @@ async fn whole(client: &Client, beginning: &str) -> anyhow::Result<String> {
     }
 }
 
-async fn all(client: &Client) -> anyhow::Result<Vec<SandboxView>> {
+async fn all(client: &DaemonClient) -> anyhow::Result<Vec<SandboxView>> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
         let path = format!("/api/sandboxes?limit=1000{cursor}");
-        let page: SandboxPage = client.ask("GET", &path, None).await?;
+        let page: SandboxPage = client.request_json("GET", &path, None).await?;
         all.extend(page.sandboxes);
         match page.next_cursor {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -100,25 +103,25 @@ async fn all(client: &Client) -> anyhow::Result<Vec<SandboxView>> {
     }
 }
 
-pub(super) fn list(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
-    let all = asked(configuration, async |client| all(client).await)?;
+pub(super) fn list(configuration: &Configuration, json: bool) -> anyhow::Result<MenaceExit> {
+    let all = with_client(configuration, async |client| all(client).await)?;
     if json {
         print_json(&all)?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     if all.is_empty() {
         note("no sandboxes; menace sandbox create makes one");
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut table = Table::new(&[
-        ("sandbox", Align::Left),
-        ("project", Align::Left),
-        ("status", Align::Left),
-        ("memory", Align::Right),
-        ("cores", Align::Right),
-        ("backend", Align::Left),
-        ("made", Align::Left),
-        ("labels", Align::Left),
+    let mut table = TextTable::new(&[
+        ("sandbox", ColumnAlignment::Left),
+        ("project", ColumnAlignment::Left),
+        ("status", ColumnAlignment::Left),
+        ("memory", ColumnAlignment::Right),
+        ("cores", ColumnAlignment::Right),
+        ("backend", ColumnAlignment::Left),
+        ("made", ColumnAlignment::Left),
+        ("labels", ColumnAlignment::Left),
     ]);
     for one in &all {
         let labels: Vec<String> = one.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -134,17 +137,20 @@ pub(super) fn list(configuration: &Configuration, json: bool) -> anyhow::Result<
         ]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-pub(super) fn exec(configuration: &Configuration, arguments: &SandboxExec) -> anyhow::Result<Exit> {
+pub(super) fn exec(
+    configuration: &Configuration,
+    arguments: &SandboxExecArguments,
+) -> anyhow::Result<MenaceExit> {
     let env: BTreeMap<&String, &String> = arguments.env.iter().map(|(name, value)| (name, value)).collect();
     let body = without_nothing(json!({
         "command": arguments.command, "workdir": arguments.workdir, "timeout": arguments.timeout, "env": env,
     }));
-    let done: Executed = asked(configuration, async |client| {
+    let done: ExecuteResponse = with_client(configuration, async |client| {
         let id = whole(client, &arguments.sandbox).await?;
-        Ok(client.ask("POST", &format!("/api/sandboxes/{id}/execute"), Some(body)).await?)
+        Ok(client.request_json("POST", &format!("/api/sandboxes/{id}/execute"), Some(body)).await?)
     })?;
     if arguments.json {
         print_json(&done)?;
@@ -158,71 +164,71 @@ pub(super) fn exec(configuration: &Configuration, arguments: &SandboxExec) -> an
         (Some(code), ..) => u8::try_from(code).unwrap_or(255),
         (None, ..) => done.end.signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(255),
     };
-    Ok(Exit::Program(code))
+    Ok(MenaceExit::Program(code))
 }
 
 pub(super) fn change(
     configuration: &Configuration,
-    which: &WhichSandbox,
-    change: &Change,
-) -> anyhow::Result<Exit> {
-    let view: SandboxView = asked(configuration, async |client| {
+    which: &SandboxIdArguments,
+    change: &SandboxStateChange,
+) -> anyhow::Result<MenaceExit> {
+    let view: SandboxView = with_client(configuration, async |client| {
         let id = whole(client, &which.sandbox).await?;
-        Ok(client.ask("POST", &format!("/api/sandboxes/{id}/{}", change.name()), None).await?)
+        Ok(client.request_json("POST", &format!("/api/sandboxes/{id}/{}", change.name()), None).await?)
     })?;
     shown(&view, which.output.json)
 }
 
-pub(super) fn fork(configuration: &Configuration, which: &WhichSandbox) -> anyhow::Result<Exit> {
-    let view: SandboxView = asked(configuration, async |client| {
+pub(super) fn fork(configuration: &Configuration, which: &SandboxIdArguments) -> anyhow::Result<MenaceExit> {
+    let view: SandboxView = with_client(configuration, async |client| {
         let id = whole(client, &which.sandbox).await?;
-        Ok(client.ask("POST", &format!("/api/sandboxes/{id}/fork"), None).await?)
+        Ok(client.request_json("POST", &format!("/api/sandboxes/{id}/fork"), None).await?)
     })?;
     shown(&view, which.output.json)
 }
 
 pub(super) fn snapshot(
     configuration: &Configuration,
-    which: &WhichSandbox,
+    which: &SandboxIdArguments,
     name: &str,
-) -> anyhow::Result<Exit> {
-    let made: Value = asked(configuration, async |client| {
+) -> anyhow::Result<MenaceExit> {
+    let made: Value = with_client(configuration, async |client| {
         let id = whole(client, &which.sandbox).await?;
         let path = format!("/api/sandboxes/{id}/snapshots");
-        Ok(client.ask("POST", &path, Some(json!({ "name": name }))).await?)
+        Ok(client.request_json("POST", &path, Some(json!({ "name": name }))).await?)
     })?;
     if which.output.json {
         print_json(&made)?;
     } else {
         print(&format!("{}\n", made["snapshot_id"].as_str().unwrap_or_default()))?;
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-pub(super) fn remove(configuration: &Configuration, which: &[String]) -> anyhow::Result<Exit> {
-    asked(configuration, async |client| {
+pub(super) fn remove(configuration: &Configuration, which: &[String]) -> anyhow::Result<MenaceExit> {
+    with_client(configuration, async |client| {
         for beginning in which {
             let id = whole(client, beginning).await?;
             client.bytes("DELETE", &format!("/api/sandboxes/{id}"), None).await?;
         }
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     })
 }
 
-pub(super) fn stats(configuration: &Configuration, which: &WhichSandbox) -> anyhow::Result<Exit> {
-    let taken: Value = asked(configuration, async |client| {
+pub(super) fn stats(configuration: &Configuration, which: &SandboxIdArguments) -> anyhow::Result<MenaceExit> {
+    let taken: Value = with_client(configuration, async |client| {
         let id = whole(client, &which.sandbox).await?;
-        Ok(client.ask("GET", &format!("/api/sandboxes/{id}/stats"), None).await?)
+        Ok(client.request_json("GET", &format!("/api/sandboxes/{id}/stats"), None).await?)
     })?;
     if which.output.json {
         print_json(&taken)?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
     let now = &taken["now"];
     let mebibytes = |value: &Value| {
         value.as_u64().map_or("–".to_owned(), |bytes| format!("{:.1} MiB", bytes as f64 / 1_048_576.0))
     };
-    let mut table = Table::new(&[("what", Align::Left), ("now", Align::Right)]);
+    let mut table = TextTable::new(&[("what", ColumnAlignment::Left), ("now", ColumnAlignment::Right)]);
     for (name, value) in [
         ("CPU time", now["cpu_ms"].as_f64().map_or("–".to_owned(), |time| format!("{:.2} s", time / 1e3))),
         ("memory", mebibytes(&now["memory_bytes"])),
@@ -233,27 +239,27 @@ pub(super) fn stats(configuration: &Configuration, which: &WhichSandbox) -> anyh
         table.row([name.to_owned().into(), value.into()]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 /// Copies a file or directory in or out: one side is `SANDBOX:PATH`.
-pub(super) fn copy(configuration: &Configuration, from: &str, to: &str) -> anyhow::Result<Exit> {
-    asked(configuration, async |client| match (inside(from), inside(to)) {
+pub(super) fn copy(configuration: &Configuration, from: &str, to: &str) -> anyhow::Result<MenaceExit> {
+    with_client(configuration, async |client| match (split_sandbox_path(from), split_sandbox_path(to)) {
         (None, Some((sandbox, path))) => copy_in(client, Path::new(from), sandbox, path).await,
         (Some((sandbox, path)), None) => copy_out(client, sandbox, path, Path::new(to)).await,
         _ => Err(UsageError::Copy.into()),
     })?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
-fn inside(place: &str) -> Option<(&str, &str)> {
+fn split_sandbox_path(place: &str) -> Option<(&str, &str)> {
     // `./a:b` and `/a:b` are files of this machine.
     let (sandbox, path) = place.split_once(':')?;
     (!sandbox.is_empty() && !sandbox.contains(['/', '.'])).then_some((sandbox, path))
 }
 
 /// Everything goes as an archive, so that rights and links stay what they are.
-async fn copy_in(client: &Client, from: &Path, sandbox: &str, path: &str) -> anyhow::Result<()> {
+async fn copy_in(client: &DaemonClient, from: &Path, sandbox: &str, path: &str) -> anyhow::Result<()> {
     let id = whole(client, sandbox).await?;
     let mut builder = tar::Builder::new(Vec::new());
     builder.follow_symlinks(false);
@@ -281,7 +287,7 @@ async fn copy_in(client: &Client, from: &Path, sandbox: &str, path: &str) -> any
     Ok(())
 }
 
-async fn copy_out(client: &Client, sandbox: &str, path: &str, to: &Path) -> anyhow::Result<()> {
+async fn copy_out(client: &DaemonClient, sandbox: &str, path: &str, to: &Path) -> anyhow::Result<()> {
     let id = whole(client, sandbox).await?;
     let path = path.trim_start_matches('/');
     let target = format!("/api/sandboxes/{id}/files/{}?as=tar", encoded(path));
@@ -312,10 +318,10 @@ mod tests {
 
     #[test]
     fn a_side_is_inside_if_it_names_a_sandbox() {
-        assert_eq!(inside("sb-1:/a"), Some(("sb-1", "/a")));
-        assert_eq!(inside("1f:a"), Some(("1f", "a")));
+        assert_eq!(split_sandbox_path("sb-1:/a"), Some(("sb-1", "/a")));
+        assert_eq!(split_sandbox_path("1f:a"), Some(("1f", "a")));
         for outside in ["./a:b", "/a:b", "a", ":x"] {
-            assert_eq!(inside(outside), None, "{outside}");
+            assert_eq!(split_sandbox_path(outside), None, "{outside}");
         }
     }
 }

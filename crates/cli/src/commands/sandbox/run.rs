@@ -5,48 +5,51 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use menace_model::faults::FaultCount;
-use menace_model::network::{NetworkReport, Verdict};
+use menace_model::network::{FlowDisposition, NetworkReport};
 use menace_model::sandbox::{
-    ExecOutcome, ExecRequest, FileChanges, Isolation, Limits, SandboxSpec, Workspace,
+    ExecOutcome, ExecRequest, FileChanges, SandboxIsolation, SandboxLimits, SandboxSpec, WorkspaceContent,
 };
 use menace_sandbox::native::{NativeBackend, NativeOptions};
-use menace_sandbox::{Backend, Event, Process, Sandbox, SandboxError};
+use menace_sandbox::{Backend, ProcessEvent, Sandbox, SandboxError, SandboxProcess};
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::attach::Taking;
-use super::screen::Screen;
-use crate::arguments::{SandboxAttach, SandboxRun};
-use crate::exit::Exit;
+use super::attach::WorkspaceChangeExport;
+use super::screen::RawTerminal;
+use crate::arguments::{SandboxAttachArguments, SandboxRunArguments};
+use crate::exit::MenaceExit;
 use crate::terminal::print_json;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct RunReport {
+struct SandboxRunReport {
     #[serde(flatten)]
     outcome: ExecOutcome,
     files_written: Option<Vec<String>>,
     files_deleted: Option<Vec<String>>,
-    isolation: Isolation,
+    isolation: SandboxIsolation,
     #[serde(flatten)]
     network: NetworkReport,
     faults: Vec<FaultCount>,
 }
 
-pub(super) fn run(arguments: SandboxRun) -> anyhow::Result<Exit> {
-    run_and_take(arguments, None)
+pub(super) fn run(arguments: SandboxRunArguments) -> anyhow::Result<MenaceExit> {
+    run_with_export(arguments, None)
 }
 
 /// The same, and what the command changed is taken out of the sandbox before that goes.
-pub(super) fn attach(arguments: SandboxAttach) -> anyhow::Result<Exit> {
-    let SandboxAttach { mut run, patch, apply } = arguments;
+pub(super) fn attach(arguments: SandboxAttachArguments) -> anyhow::Result<MenaceExit> {
+    let SandboxAttachArguments { mut run, patch, apply } = arguments;
     let directory = std::path::absolute(run.workdir.take().unwrap_or_else(|| ".".into()))?;
     run.workdir = Some(directory.clone());
-    run_and_take(run, Some(Taking { directory, patch, apply }))
+    run_with_export(run, Some(WorkspaceChangeExport { directory, patch, apply }))
 }
 
-fn run_and_take(arguments: SandboxRun, taking: Option<Taking>) -> anyhow::Result<Exit> {
+fn run_with_export(
+    arguments: SandboxRunArguments,
+    taking: Option<WorkspaceChangeExport>,
+) -> anyhow::Result<MenaceExit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -57,16 +60,19 @@ fn run_and_take(arguments: SandboxRun, taking: Option<Taking>) -> anyhow::Result
     exit
 }
 
-async fn run_to_the_end(arguments: SandboxRun, taking: Option<Taking>) -> anyhow::Result<Exit> {
+async fn run_to_the_end(
+    arguments: SandboxRunArguments,
+    taking: Option<WorkspaceChangeExport>,
+) -> anyhow::Result<MenaceExit> {
     let spec = spec(&arguments)?;
     let backend = NativeBackend::start(&NativeOptions::default()).await?;
     let sandbox = backend.create(spec).await?;
     let result = tokio::select! {
         result = execute(&sandbox, &arguments, taking.is_some()) => result,
-        () = interruption() => Ok(Exit::Interrupted),
+        () = interruption() => Ok(MenaceExit::Interrupted),
     };
     let result = match (result, &taking) {
-        (Ok(exit), Some(taking)) => taking.take(&sandbox, exit).await,
+        (Ok(exit), Some(taking)) => taking.export(&sandbox, exit).await,
         (result, _) => result,
     };
     let destroyed = sandbox.destroy().await;
@@ -75,17 +81,17 @@ async fn run_to_the_end(arguments: SandboxRun, taking: Option<Taking>) -> anyhow
     Ok(exit)
 }
 
-fn spec(arguments: &SandboxRun) -> anyhow::Result<SandboxSpec> {
-    let defaults = Limits::default();
+fn spec(arguments: &SandboxRunArguments) -> anyhow::Result<SandboxSpec> {
+    let defaults = SandboxLimits::default();
     Ok(SandboxSpec {
         workspace: match &arguments.workdir {
-            None => Workspace::Empty,
-            Some(directory) if arguments.rw => Workspace::ReadWrite(directory.clone()),
-            Some(directory) => Workspace::CopyOnWrite(directory.clone()),
+            None => WorkspaceContent::Empty,
+            Some(directory) if arguments.rw => WorkspaceContent::ReadWrite(directory.clone()),
+            Some(directory) => WorkspaceContent::CopyOnWrite(directory.clone()),
         },
         mounts: arguments.mount.clone(),
         environment: arguments.env.iter().cloned().collect(),
-        limits: Limits {
+        limits: SandboxLimits {
             memory: arguments.memory,
             cpus: arguments.cpus,
             cpu_time: arguments.cpu_time,
@@ -104,9 +110,9 @@ fn spec(arguments: &SandboxRun) -> anyhow::Result<SandboxSpec> {
 
 async fn execute(
     sandbox: &Arc<dyn Sandbox>,
-    arguments: &SandboxRun,
+    arguments: &SandboxRunArguments,
     is_used_later: bool,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<MenaceExit> {
     let mut request = ExecRequest::new(arguments.command.iter().cloned());
     request.exclusive = !is_used_later;
     request.timeout = arguments.timeout;
@@ -117,13 +123,13 @@ async fn execute(
         report(sandbox, outcome, isolation, arguments).await?
     } else {
         // Who is attached sits at a terminal; what is run once is often a part of something else.
-        let screen = if is_used_later { Screen::take()? } else { None };
+        let screen = if is_used_later { RawTerminal::take()? } else { None };
         if screen.is_some() {
-            request.terminal = Some(Screen::size());
+            request.terminal = Some(RawTerminal::size());
             let term = std::env::var("TERM").unwrap_or_else(|_| "xterm-256color".into());
             request.environment.entry("TERM".into()).or_insert(term);
         }
-        let outcome = pass_on(sandbox.spawn(request).await?, screen).await?;
+        let outcome = relay_streams(sandbox.spawn(request).await?, screen).await?;
         say_refused(&sandbox.network().await?);
         outcome
     };
@@ -133,8 +139,8 @@ async fn execute(
 async fn report(
     sandbox: &Arc<dyn Sandbox>,
     outcome: ExecOutcome,
-    isolation: Isolation,
-    arguments: &SandboxRun,
+    isolation: SandboxIsolation,
+    arguments: &SandboxRunArguments,
 ) -> anyhow::Result<ExecOutcome> {
     // With --rw the command writes to the directory itself, and no layer shows what it changed there. Otherwise it can
     // still make names that nobody can list, and how it ended is to be known all the same.
@@ -147,7 +153,7 @@ async fn report(
         changes.map(|FileChanges { written, deleted }| (written, deleted)).unzip();
     let network = sandbox.network().await?;
     let faults = sandbox.faults().await?;
-    let report = RunReport { outcome, files_written, files_deleted, isolation, network, faults };
+    let report = SandboxRunReport { outcome, files_written, files_deleted, isolation, network, faults };
     print_json(&report)?;
     Ok(report.outcome)
 }
@@ -157,7 +163,7 @@ const MOST_NAMED: usize = 5;
 
 /// Says what the command could not reach, which it may not have said itself.
 fn say_refused(network: &NetworkReport) {
-    let refused = network.flows.iter().filter(|flow| flow.verdict == Verdict::Refused);
+    let refused = network.flows.iter().filter(|flow| flow.verdict == FlowDisposition::Refused);
     let mut destinations: Vec<String> = Vec::new();
     for flow in refused {
         // Whoever is refused at one address of a host tries the other.
@@ -181,9 +187,9 @@ fn say_refused(network: &NetworkReport) {
 }
 
 /// Passes on what the command prints, and what is typed or piped to us.
-async fn pass_on(
-    mut process: Box<dyn Process>,
-    mut screen: Option<Screen>,
+async fn relay_streams(
+    mut process: Box<dyn SandboxProcess>,
+    mut screen: Option<RawTerminal>,
 ) -> Result<ExecOutcome, SandboxError> {
     if let Some(stdin) = process.take_stdin().await {
         tokio::spawn(pass_in(stdin));
@@ -204,13 +210,13 @@ async fn pass_on(
         };
         match event {
             // Nobody reads any more: the command is told as it would be without us, and its end is that of a pipe.
-            Event::Stdout(bytes) => {
+            ProcessEvent::Stdout(bytes) => {
                 if write_all(std::io::stdout().lock(), &bytes).is_err() {
                     process.signal(BROKEN_PIPE).await?;
                 }
             }
-            Event::Stderr(bytes) => drop(write_all(std::io::stderr().lock(), &bytes)),
-            Event::Exited(outcome) => return Ok(*outcome),
+            ProcessEvent::Stderr(bytes) => drop(write_all(std::io::stderr().lock(), &bytes)),
+            ProcessEvent::Exited(outcome) => return Ok(*outcome),
         }
     }
 }
@@ -265,16 +271,16 @@ async fn interruption() {
 }
 
 /// The code of the command, or what stands for its end, said on stderr as well.
-fn exit_of(outcome: &ExecOutcome, arguments: &SandboxRun) -> Exit {
+fn exit_of(outcome: &ExecOutcome, arguments: &SandboxRunArguments) -> MenaceExit {
     if outcome.timed_out {
         let limit = arguments.timeout.unwrap_or_default();
         tracing::warn!("the command was killed: its {limit:?} were over");
-        return Exit::Program(124);
+        return MenaceExit::Program(124);
     }
     if outcome.cpu_exceeded {
         let limit = arguments.cpu_time.unwrap_or_default();
         tracing::warn!("the command was killed: its {limit:?} of CPU time were used up");
-        return Exit::Program(124);
+        return MenaceExit::Program(124);
     }
     if outcome.disk_full {
         tracing::warn!("the disk of the sandbox is full\nhint: a larger one comes with --disk and --memory");
@@ -282,12 +288,14 @@ fn exit_of(outcome: &ExecOutcome, arguments: &SandboxRun) -> Exit {
     if outcome.oom {
         tracing::warn!("a process of the command was killed: the memory of the sandbox was used up");
         if outcome.exit_code != Some(0) {
-            return Exit::Program(137);
+            return MenaceExit::Program(137);
         }
     }
     match (outcome.exit_code, outcome.signal) {
-        (Some(code), _) => Exit::Program(u8::try_from(code).unwrap_or(1)),
-        (None, Some(signal)) => Exit::Program(128_u8.saturating_add(u8::try_from(signal).unwrap_or(127))),
-        (None, None) => Exit::Bug,
+        (Some(code), _) => MenaceExit::Program(u8::try_from(code).unwrap_or(1)),
+        (None, Some(signal)) => {
+            MenaceExit::Program(128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)))
+        }
+        (None, None) => MenaceExit::Bug,
     }
 }

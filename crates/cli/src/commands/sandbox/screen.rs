@@ -8,12 +8,12 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Our terminal, which passes on every key as it is until this is dropped.
-pub(super) struct Screen {
+pub(super) struct RawTerminal {
     before: Termios,
     resized: Signal,
 }
 
-impl Screen {
+impl RawTerminal {
     /// Takes the terminal; nothing if we have none, or only half of one.
     pub(super) fn take() -> anyhow::Result<Option<Self>> {
         if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
@@ -47,7 +47,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         // There is nobody left whom it could be said.
         let _is_as_before = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);

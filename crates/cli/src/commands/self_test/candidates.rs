@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use menace_model::inventory::{Inventory, Module, Orphan, OrphanClass};
+use menace_model::inventory::{Inventory, Orphan, OrphanClass, PythonModule};
 use menace_model::settings::{OrphanSettings, SelfTestSettings};
 
 /// What a round is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Candidates {
+pub(super) struct SelfTestCandidates {
     /// Paths of modules, each with the files that test it.
     pub(super) modules: BTreeMap<String, Vec<String>>,
 }
 
-impl Candidates {
+impl SelfTestCandidates {
     /// All modules that the switches allow, or those that were named with what they need.
     pub(super) fn of(
         inventory: &Inventory,
@@ -27,10 +27,10 @@ impl Candidates {
         } else {
             with_dependencies(inventory, named, settings)
         };
-        let is_collected = |module: &&Module| is_test(module) && !module.path.ends_with("conftest.py");
-        let tests: Vec<&Module> = inventory.modules.iter().filter(is_collected).collect();
-        let testing = |module: &Module| {
-            let is_tested_by = |test: &&&Module| test.imports.contains(&module.name);
+        let is_collected = |module: &&PythonModule| is_test(module) && !module.path.ends_with("conftest.py");
+        let tests: Vec<&PythonModule> = inventory.modules.iter().filter(is_collected).collect();
+        let testing = |module: &PythonModule| {
+            let is_tested_by = |test: &&&PythonModule| test.imports.contains(&module.name);
             tests.iter().filter(is_tested_by).map(|test| test.path.clone()).collect()
         };
         let modules = inventory
@@ -49,7 +49,7 @@ impl Candidates {
 }
 
 /// Files for pytest.
-fn is_test(module: &Module) -> bool {
+fn is_test(module: &PythonModule) -> bool {
     let file = module.path.rsplit('/').next().unwrap_or(&module.path);
     file.starts_with("test_") || file.ends_with("_test.py") || file == "conftest.py"
 }

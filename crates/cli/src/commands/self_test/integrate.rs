@@ -1,7 +1,7 @@
 //! Orphans that passed go to the module map and to workflows; the others stay orphans.
 
-use menace_analysis::orphans::{OrphanFiles, write_orphan_files};
-use menace_analysis::scan::Scan;
+use menace_analysis::orphans::{OrphanFileOptions, write_orphan_files};
+use menace_analysis::scan::RepositoryScan;
 use menace_model::inventory::{Orphan, SectionKind};
 use menace_store::StoreError;
 
@@ -10,13 +10,13 @@ use crate::commands::map;
 use crate::configuration::Configuration;
 use crate::terminal::{count, note};
 
-use super::round::ModuleResult;
+use super::round::ModuleTestResult;
 
 /// Integrates what passed; returns the paths.
 pub(super) async fn integrate(
     configuration: &Configuration,
-    scan: &Scan,
-    modules: &[ModuleResult],
+    scan: &RepositoryScan,
+    modules: &[ModuleTestResult],
 ) -> anyhow::Result<Vec<String>> {
     let settings = configuration.settings();
     if settings.self_test.self_test_disable_orphans || settings.orphans.disable_orphan_scan {
@@ -40,14 +40,18 @@ pub(super) async fn integrate(
     map::write(&map::map_path(configuration), &map::build(scan, &map::default_options()))?;
     let left: Vec<Orphan> = left.into_iter().cloned().collect();
     // Names of earlier rounds are dropped: what passed is no orphan any more.
-    let files = OrphanFiles { include_redundant: settings.orphans.test_redundant, clean: true };
+    let files = OrphanFileOptions { include_redundant: settings.orphans.test_redundant, clean: true };
     write_orphan_files(&configuration.data_directory(), &left, files)?;
     add_workflows(configuration, scan, &paths).await?;
     Ok(paths)
 }
 
 /// A workflow of one step for each: its first function that is there for others.
-async fn add_workflows(configuration: &Configuration, scan: &Scan, paths: &[String]) -> anyhow::Result<()> {
+async fn add_workflows(
+    configuration: &Configuration,
+    scan: &RepositoryScan,
+    paths: &[String],
+) -> anyhow::Result<()> {
     let store = open_store(configuration).await?;
     for module in scan.inventory.modules.iter().filter(|module| paths.contains(&module.path)) {
         let is_public = |section: &&menace_model::inventory::Section| {

@@ -10,13 +10,16 @@ mod totals;
 pub(super) use candidates::left_out;
 
 use super::exporters::figures;
-use crate::arguments::SelfTest;
+use crate::arguments::SelfTestArguments;
 use crate::calling::runtime;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{note, print, print_json};
 
-pub(super) fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    configuration: &Configuration,
+    arguments: &SelfTestArguments,
+) -> anyhow::Result<MenaceExit> {
     let settings = &configuration.settings().self_test;
     let interval = arguments.interval.or(settings.self_test_interval).filter(|interval| !interval.is_zero());
     // Who runs one round reads what it prints.
@@ -37,12 +40,12 @@ pub(super) fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow
     })
 }
 
-async fn once(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Exit> {
+async fn once(configuration: &Configuration, arguments: &SelfTestArguments) -> anyhow::Result<MenaceExit> {
     let round = round::run(configuration, arguments).await?;
     if arguments.output.json {
         print_json(&round)?;
     } else {
         print(&report::text(&round))?;
     }
-    Ok(if round.failed > 0 { Exit::Found } else { Exit::Done })
+    Ok(if round.failed > 0 { MenaceExit::Found } else { MenaceExit::Done })
 }

@@ -1,17 +1,17 @@
 //! A round as people read it.
 
 use crate::commands::run::shortened;
-use crate::terminal::{Align, Cell, Style, Table, styled};
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, styled};
 
-use super::round::{ModuleResult, Round};
+use super::round::{ModuleTestResult, SelfTestRound};
 
-pub(super) fn text(round: &Round) -> String {
-    let mut table = Table::new(&[
-        ("module", Align::Left),
-        ("", Align::Left),
-        ("tests", Align::Left),
-        ("calls", Align::Left),
-        ("first failure", Align::Left),
+pub(super) fn text(round: &SelfTestRound) -> String {
+    let mut table = TextTable::new(&[
+        ("module", ColumnAlignment::Left),
+        ("", ColumnAlignment::Left),
+        ("tests", ColumnAlignment::Left),
+        ("calls", ColumnAlignment::Left),
+        ("first failure", ColumnAlignment::Left),
     ]);
     for module in &round.modules {
         table.row([
@@ -36,7 +36,7 @@ pub(super) fn text(round: &Round) -> String {
         ));
     }
     if !round.integrated.is_empty() {
-        text.push_str(&format!("\n{}\n", styled("Integrated", Style::Bold)));
+        text.push_str(&format!("\n{}\n", styled("Integrated", TextStyle::Bold)));
         for path in &round.integrated {
             text.push_str(&format!("  {path}\n"));
         }
@@ -44,15 +44,15 @@ pub(super) fn text(round: &Round) -> String {
     text
 }
 
-fn verdict(module: &ModuleResult) -> Cell {
+fn verdict(module: &ModuleTestResult) -> TableCell {
     match module.passed {
-        Some(true) => Cell::styled("passed", Style::Good),
-        Some(false) => Cell::styled("failed", Style::Bad),
-        None => Cell::styled("unknown", Style::Warning),
+        Some(true) => TableCell::styled("passed", TextStyle::Good),
+        Some(false) => TableCell::styled("failed", TextStyle::Bad),
+        None => TableCell::styled("unknown", TextStyle::Warning),
     }
 }
 
-fn tests(module: &ModuleResult) -> String {
+fn tests(module: &ModuleTestResult) -> String {
     let counts = module.tests;
     let parts = [
         (counts.passed, "passed"),
@@ -65,7 +65,7 @@ fn tests(module: &ModuleResult) -> String {
     parts.join(", ")
 }
 
-fn calls(module: &ModuleResult) -> String {
+fn calls(module: &ModuleTestResult) -> String {
     module.smoke.as_ref().map_or(String::new(), |smoke| {
         format!("{} of {}/{} sections", smoke.calls, smoke.reached, smoke.sections)
     })

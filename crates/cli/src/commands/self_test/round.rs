@@ -7,36 +7,36 @@ use std::time::Instant;
 use menace_model::inventory::Inventory;
 use menace_model::presets::Preset;
 use menace_runner::{
-    CallOutcome, Circumstances, Counts, Execute, Ledger, PlannedPreset, Progress, RunEnd, RunOptions, Source,
-    SuiteOptions, SuiteOutcome, Surroundings, TestCounts, Written, roots, run as make_calls, run_test_files,
-    targets,
+    ArgumentSource, CallExecutor, CallJournal, CallOutcome, CallsPerCell, JournalFuture, PlannedPreset,
+    RunContext, RunEnd, RunObserver, RunOptions, StressProfile, TestCounts, TestFileOptions, TestFileOutcome,
+    callable_sections, roots, run as make_calls, run_test_files,
 };
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::arguments::{Repository, SelfTest};
-use crate::calling::{Calling, find_interpreter, fingerprints};
-use crate::commands::reading::{Purpose, read_repository};
-use crate::commands::run::named;
+use crate::arguments::{RepositoryArguments, SelfTestArguments};
+use crate::calling::{RepositoryExecutor, find_interpreter, fingerprints};
+use crate::commands::reading::{ScanPurpose, read_repository};
+use crate::commands::run::resolve_module_paths;
 use crate::configuration::Configuration;
 use crate::terminal::{count, note};
 
-use super::candidates::Candidates;
+use super::candidates::SelfTestCandidates;
 use super::integrate::integrate;
-use super::state::State;
-use super::totals::{self, Orphans};
+use super::state::SelfTestState;
+use super::totals::{self, OrphanTestCounts};
 
 /// What came of a round.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Round {
+pub(super) struct SelfTestRound {
     pub(super) version: u32,
     pub(super) passed: usize,
     pub(super) failed: usize,
     /// Modules about which nothing could be said.
     pub(super) unknown: usize,
-    pub(super) modules: Vec<ModuleResult>,
+    pub(super) modules: Vec<ModuleTestResult>,
     /// Test files about which nothing could be said, and why.
     pub(super) unavailable: BTreeMap<String, String>,
     /// Orphans that passed and are now in the module map and in workflows.
@@ -45,41 +45,45 @@ pub(super) struct Round {
 
 /// What is known about a module.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct ModuleResult {
+pub(super) struct ModuleTestResult {
     pub(super) path: String,
     /// Nothing when neither tests nor calls could be made.
     pub(super) passed: Option<bool>,
     pub(super) tests: TestCounts,
     pub(super) test_files: Vec<String>,
-    pub(super) smoke: Option<Smoke>,
+    pub(super) smoke: Option<SmokeTestResult>,
     pub(super) failures: Vec<String>,
 }
 
 /// What came of calls of a module without tests.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Smoke {
+pub(super) struct SmokeTestResult {
     pub(super) sections: usize,
     pub(super) reached: usize,
     pub(super) calls: usize,
     pub(super) failures: Vec<String>,
 }
 
-pub(super) async fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Round> {
+pub(super) async fn run(
+    configuration: &Configuration,
+    arguments: &SelfTestArguments,
+) -> anyhow::Result<SelfTestRound> {
     let began = Instant::now();
-    let repository = Repository { path: arguments.repo.clone(), no_cache: false, exclude: Vec::new() };
-    let scan = read_repository(configuration, &repository, Purpose::ModuleMap)?;
+    let repository =
+        RepositoryArguments { path: arguments.repo.clone(), no_cache: false, exclude: Vec::new() };
+    let scan = read_repository(configuration, &repository, ScanPurpose::ModuleMap)?;
     let inventory = &scan.inventory;
     let settings = configuration.settings();
-    let paths = named(inventory, &arguments.paths)?;
-    let candidates = Candidates::of(inventory, &paths, &settings.self_test, &settings.orphans);
-    let mut state = State::open(configuration, fingerprints(inventory));
+    let paths = resolve_module_paths(inventory, &arguments.paths)?;
+    let candidates = SelfTestCandidates::of(inventory, &paths, &settings.self_test, &settings.orphans);
+    let mut state = SelfTestState::open(configuration, fingerprints(inventory));
     if state.known() > 0 {
         note(&format!("going on with a round that was ended: {} done", count(state.known(), "part")));
     }
     let root = std::path::Path::new(&inventory.root);
     let variable = |name: &str| std::env::var_os(name).map(Into::into);
     let interpreter = find_interpreter(root, arguments.python.as_deref(), variable);
-    let options = SuiteOptions {
+    let options = TestFileOptions {
         repository: std::path::absolute(root)?,
         python: interpreter.python.clone(),
         roots: roots(inventory),
@@ -89,7 +93,7 @@ pub(super) async fn run(configuration: &Configuration, arguments: &SelfTest) -> 
     let untested = untested(&candidates, &state);
     if !untested.is_empty() {
         note(&format!("calling {} without tests", count(untested.len(), "module")));
-        let calling = Calling::of(inventory, &interpreter.python, &untested).await?;
+        let calling = RepositoryExecutor::of(inventory, &interpreter.python, &untested).await?;
         for path in untested {
             let smoke = smoke(inventory, &calling, &path, arguments).await?;
             state.smoke.insert(path, smoke);
@@ -105,20 +109,20 @@ pub(super) async fn run(configuration: &Configuration, arguments: &SelfTest) -> 
     Ok(round)
 }
 
-fn orphans(inventory: &Inventory, modules: &[ModuleResult]) -> Orphans {
+fn orphans(inventory: &Inventory, modules: &[ModuleTestResult]) -> OrphanTestCounts {
     let is_orphan =
-        |module: &&ModuleResult| inventory.orphans.iter().any(|orphan| orphan.path == module.path);
+        |module: &&ModuleTestResult| inventory.orphans.iter().any(|orphan| orphan.path == module.path);
     let said = modules.iter().filter(is_orphan).filter_map(|module| module.passed);
-    said.fold(Orphans::default(), |orphans, passed| Orphans {
+    said.fold(OrphanTestCounts::default(), |orphans, passed| OrphanTestCounts {
         tested: orphans.tested + 1,
         failed: orphans.failed + usize::from(!passed),
     })
 }
 
 async fn run_suites(
-    candidates: &Candidates,
-    options: &SuiteOptions,
-    state: &mut State,
+    candidates: &SelfTestCandidates,
+    options: &TestFileOptions,
+    state: &mut SelfTestState,
 ) -> anyhow::Result<()> {
     let files: Vec<String> = candidates
         .test_files()
@@ -152,9 +156,9 @@ async fn run_suites(
 }
 
 /// Modules that no test said anything about.
-fn untested(candidates: &Candidates, state: &State) -> Vec<String> {
+fn untested(candidates: &SelfTestCandidates, state: &SelfTestState) -> Vec<String> {
     let says_nothing = |file: &String| {
-        !matches!(state.suites.get(file), Some(SuiteOutcome::Ran { .. } | SuiteOutcome::Broken { .. }))
+        !matches!(state.suites.get(file), Some(TestFileOutcome::Ran { .. } | TestFileOutcome::Broken { .. }))
     };
     let without = candidates.modules.iter().filter(|(_, files)| files.iter().all(says_nothing));
     without.map(|(path, _)| path.clone()).filter(|path| !state.smoke.contains_key(path)).collect()
@@ -163,33 +167,34 @@ fn untested(candidates: &Candidates, state: &State) -> Vec<String> {
 /// Calls all sections of a module with ordinary arguments.
 async fn smoke(
     inventory: &Inventory,
-    calling: &Calling,
+    calling: &RepositoryExecutor,
     path: &str,
-    arguments: &SelfTest,
-) -> anyhow::Result<Smoke> {
-    let circumstances = Circumstances::of(&Preset::named("normal"), Counts::default());
+    arguments: &SelfTestArguments,
+) -> anyhow::Result<SmokeTestResult> {
+    let circumstances = StressProfile::of(&Preset::named("normal"), CallsPerCell::default());
     let options = RunOptions {
         seed: arguments.seed,
         presets: vec![PlannedPreset { circumstances, modules: None }],
         given: Vec::new(),
-        source: Source::default(),
+        source: ArgumentSource::default(),
         timeout: std::time::Duration::from_secs(5),
         parallel: calling.parallel,
         digest: None,
         shrinking: RunOptions::THOROUGH,
     };
-    let executor: &Arc<dyn Execute> = &calling.executor;
+    let executor: &Arc<dyn CallExecutor> = &calling.executor;
     let (_stopper, stop) = watch::channel(false);
-    let mut surroundings = Surroundings { executor, ledger: &Forgotten, progress: &Forgotten, stop };
-    let wanted = targets(inventory, &[path.to_owned()]);
+    let mut surroundings =
+        RunContext { executor, ledger: &DiscardingLedger, progress: &DiscardingLedger, stop };
+    let wanted = callable_sections(inventory, &[path.to_owned()]);
     let RunEnd::Finished(report) = make_calls(&mut surroundings, wanted, &options).await? else {
-        return Ok(Smoke::default());
+        return Ok(SmokeTestResult::default());
     };
-    let described = |failure: &menace_runner::Failure| {
+    let described = |failure: &menace_runner::DistinctFailure| {
         let exception = failure.exception.as_deref().unwrap_or(failure.kind.name());
         format!("{}: {exception}: {} at {}:{}", failure.section, failure.message, failure.path, failure.line)
     };
-    Ok(Smoke {
+    Ok(SmokeTestResult {
         sections: report.sections,
         reached: report.reached,
         calls: report.calls,
@@ -198,49 +203,52 @@ async fn smoke(
 }
 
 /// What came of these calls is not kept one by one.
-struct Forgotten;
+struct DiscardingLedger;
 
-impl Ledger for Forgotten {
+impl CallJournal for DiscardingLedger {
     fn known(&self) -> BTreeMap<u64, CallOutcome> {
         BTreeMap::new()
     }
 
-    fn planned<'a>(&'a self, _calls: u64, _digest: &'a str) -> Written<'a> {
+    fn planned<'a>(&'a self, _calls: u64, _digest: &'a str) -> JournalFuture<'a> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn record<'a>(&'a self, _: &'a [menace_runner::Recorded]) -> Written<'a> {
+    fn record<'a>(&'a self, _: &'a [menace_runner::RecordedCall]) -> JournalFuture<'a> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
 
-impl Progress for Forgotten {
+impl RunObserver for DiscardingLedger {
     fn planned(&self, _calls: usize, _made: usize) {}
     fn called(&self, _kind: menace_model::calls::OutcomeKind) {}
     fn shrinking(&self, _failures: usize) {}
     fn shrunk(&self) {}
 }
 
-fn results(candidates: &Candidates, state: &State) -> Vec<ModuleResult> {
+fn results(candidates: &SelfTestCandidates, state: &SelfTestState) -> Vec<ModuleTestResult> {
     let result = |(path, files): (&String, &Vec<String>)| {
         let mut cases = Vec::new();
         let mut failures = Vec::new();
         let mut is_known = false;
         for file in files {
             match state.suites.get(file) {
-                Some(SuiteOutcome::Ran { cases: ran }) => {
+                Some(TestFileOutcome::Ran { cases: ran }) => {
                     is_known = true;
                     let bad = ran.iter().filter(|case| {
-                        matches!(case.kind, menace_runner::TestKind::Failed | menace_runner::TestKind::Error)
+                        matches!(
+                            case.kind,
+                            menace_runner::TestOutcome::Failed | menace_runner::TestOutcome::Error
+                        )
                     });
                     failures.extend(bad.map(|case| format!("{file}::{}: {}", case.name, case.message)));
                     cases.extend(ran.iter().cloned());
                 }
-                Some(SuiteOutcome::Broken { reason }) => {
+                Some(TestFileOutcome::Broken { reason }) => {
                     is_known = true;
                     failures.push(format!("{file}: {reason}"));
                 }
-                Some(SuiteOutcome::Unavailable { .. }) | None => {}
+                Some(TestFileOutcome::Unavailable { .. }) | None => {}
             }
         }
         let smoke = state.smoke.get(path).cloned();
@@ -248,7 +256,7 @@ fn results(candidates: &Candidates, state: &State) -> Vec<ModuleResult> {
             is_known |= smoke.reached > 0;
             failures.extend(smoke.failures.iter().cloned());
         }
-        ModuleResult {
+        ModuleTestResult {
             path: path.clone(),
             passed: is_known.then_some(failures.is_empty()),
             tests: TestCounts::of(&cases),
@@ -260,13 +268,13 @@ fn results(candidates: &Candidates, state: &State) -> Vec<ModuleResult> {
     candidates.modules.iter().map(result).collect()
 }
 
-fn round(state: &State, modules: Vec<ModuleResult>, integrated: Vec<String>) -> Round {
+fn round(state: &SelfTestState, modules: Vec<ModuleTestResult>, integrated: Vec<String>) -> SelfTestRound {
     let count = |passed: Option<bool>| modules.iter().filter(|module| module.passed == passed).count();
     let unavailable = state.suites.iter().filter_map(|(file, outcome)| match outcome {
-        SuiteOutcome::Unavailable { reason } => Some((file.clone(), reason.clone())),
-        SuiteOutcome::Ran { .. } | SuiteOutcome::Broken { .. } => None,
+        TestFileOutcome::Unavailable { reason } => Some((file.clone(), reason.clone())),
+        TestFileOutcome::Ran { .. } | TestFileOutcome::Broken { .. } => None,
     });
-    Round {
+    SelfTestRound {
         version: 1,
         passed: count(Some(true)),
         failed: count(Some(false)),

@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use menace_runner::SuiteOutcome;
+use menace_runner::TestFileOutcome;
 use serde::{Deserialize, Serialize};
 
-use super::round::Smoke;
+use super::round::SmokeTestResult;
 use crate::configuration::Configuration;
 
 /// What is known already.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct State {
+pub(super) struct SelfTestState {
     version: u32,
     /// What the files of the repository were; after a change a round begins anew.
     files: BTreeMap<String, String>,
     /// What came of test files.
-    pub(super) suites: BTreeMap<String, SuiteOutcome>,
+    pub(super) suites: BTreeMap<String, TestFileOutcome>,
     /// What came of calls of modules without tests.
-    pub(super) smoke: BTreeMap<String, Smoke>,
+    pub(super) smoke: BTreeMap<String, SmokeTestResult>,
     #[serde(skip)]
     path: PathBuf,
 }
 
-impl State {
+impl SelfTestState {
     /// That of an unfinished round over the same files, or a new one.
     pub(super) fn open(configuration: &Configuration, files: BTreeMap<String, String>) -> Self {
         let chosen = configuration.settings().self_test.self_test_state.clone();

@@ -7,7 +7,7 @@ use anyhow::Context;
 use menace_analysis::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use super::round::Round;
+use super::round::SelfTestRound;
 use crate::tracking::lock;
 
 const FILE: &str = "self_test_metrics.json";
@@ -15,7 +15,7 @@ const FILE: &str = "self_test_metrics.json";
 /// All rounds together.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Totals {
+struct SelfTestTotals {
     version: u32,
     rounds: u64,
     self_test_passed_total: usize,
@@ -33,20 +33,25 @@ struct Totals {
 
 /// What a round says about orphans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Orphans {
+pub(super) struct OrphanTestCounts {
     pub(super) tested: usize,
     pub(super) failed: usize,
 }
 
 /// Adds a round that is over.
-pub(super) fn add(directory: &Path, round: &Round, orphans: Orphans, took: Duration) -> anyhow::Result<()> {
+pub(super) fn add(
+    directory: &Path,
+    round: &SelfTestRound,
+    orphans: OrphanTestCounts,
+    took: Duration,
+) -> anyhow::Result<()> {
     let path = directory.join(FILE);
     let _lock = lock(&path)?;
     let mut totals = match std::fs::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Totals::default(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => SelfTestTotals::default(),
         Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
         Ok(text) => {
-            let read: Option<Totals> = serde_json::from_slice(&text).ok();
+            let read: Option<SelfTestTotals> = serde_json::from_slice(&text).ok();
             let known = read.filter(|totals| totals.version == 1);
             known.with_context(|| format!("{} is no file of menace\nhint: move it away", path.display()))?
         }
@@ -56,8 +61,8 @@ pub(super) fn add(directory: &Path, round: &Round, orphans: Orphans, took: Durat
     write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))
 }
 
-impl Totals {
-    fn add(&mut self, round: &Round, orphans: Orphans, took: Duration) {
+impl SelfTestTotals {
+    fn add(&mut self, round: &SelfTestRound, orphans: OrphanTestCounts, took: Duration) {
         self.version = 1;
         self.rounds += 1;
         self.self_test_passed_total += round.passed;
@@ -78,7 +83,7 @@ impl Totals {
 }
 
 /// The share of functions that were reached, of modules without tests.
-fn coverage(round: &Round) -> Option<f64> {
+fn coverage(round: &SelfTestRound) -> Option<f64> {
     let smokes = round.modules.iter().filter_map(|module| module.smoke.as_ref());
     let (reached, sections) = smokes
         .fold((0, 0), |(reached, sections), smoke| (reached + smoke.reached, sections + smoke.sections));
@@ -87,13 +92,13 @@ fn coverage(round: &Round) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::round::{ModuleResult, Smoke};
+    use super::super::round::{ModuleTestResult, SmokeTestResult};
     use super::*;
 
-    fn round(passed: usize, failed: usize, smoke: Option<Smoke>) -> Round {
-        let mut round = Round { passed, failed, ..Round::default() };
+    fn round(passed: usize, failed: usize, smoke: Option<SmokeTestResult>) -> SelfTestRound {
+        let mut round = SelfTestRound { passed, failed, ..SelfTestRound::default() };
         if let Some(smoke) = smoke {
-            round.modules.push(ModuleResult { smoke: Some(smoke), ..ModuleResult::default() });
+            round.modules.push(ModuleTestResult { smoke: Some(smoke), ..ModuleTestResult::default() });
         }
         round
     }
@@ -101,20 +106,30 @@ mod tests {
     #[test]
     fn rounds_add_up_and_averages_are_of_what_was_measured() {
         let directory = tempfile::tempdir().unwrap();
-        let rounds = |round: &Round, tested, seconds| {
-            let orphans = Orphans { tested, failed: 1 };
+        let rounds = |round: &SelfTestRound, tested, seconds| {
+            let orphans = OrphanTestCounts { tested, failed: 1 };
             add(directory.path(), round, orphans, Duration::from_secs(seconds)).unwrap();
         };
         rounds(&round(3, 1, None), 2, 1);
-        rounds(&round(4, 0, Some(Smoke { sections: 4, reached: 3, ..Smoke::default() })), 3, 3);
-        rounds(&round(0, 0, Some(Smoke { sections: 4, reached: 1, ..Smoke::default() })), 0, 2);
+        rounds(
+            &round(4, 0, Some(SmokeTestResult { sections: 4, reached: 3, ..SmokeTestResult::default() })),
+            3,
+            3,
+        );
+        rounds(
+            &round(0, 0, Some(SmokeTestResult { sections: 4, reached: 1, ..SmokeTestResult::default() })),
+            0,
+            2,
+        );
         let text = std::fs::read(directory.path().join(FILE)).unwrap();
-        let totals: Totals = serde_json::from_slice(&text).unwrap();
+        let totals: SelfTestTotals = serde_json::from_slice(&text).unwrap();
         assert_eq!((totals.self_test_passed_total, totals.self_test_failed_total), (7, 1));
         assert_eq!((totals.orphan_modules_tested_total, totals.orphan_modules_failed_total), (5, 3));
         assert!((totals.self_test_average_runtime_seconds - 2.0).abs() < 1e-12);
         assert!((totals.self_test_average_coverage.unwrap() - 0.5).abs() < 1e-12);
         std::fs::write(directory.path().join(FILE), "[]").unwrap();
-        assert!(add(directory.path(), &round(1, 0, None), Orphans::default(), Duration::ZERO).is_err());
+        assert!(
+            add(directory.path(), &round(1, 0, None), OrphanTestCounts::default(), Duration::ZERO).is_err()
+        );
     }
 }

@@ -11,27 +11,32 @@ use menace_model::settings::{DockerSettings, PoolSettings};
 use menace_sandbox::docker::{DockerBackend, PoolObserver, PoolOptions};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
-use menace_server::cleaning::Cleaning;
-use menace_server::keeper::{Holding, Place, hold};
-use menace_server::sandboxes::{BackendName, Backends, CreateSandbox, Records, ServiceLimits, Starter};
+use menace_server::cleanup::CleanupOptions;
+use menace_server::daemon::{DaemonEndpoint, DaemonOptions, run_daemon};
+use menace_server::sandboxes::{
+    BackendName, BackendStarter, CreateSandboxRequest, RunningBackends, SandboxRecords, ServiceLimits,
+};
 
-use crate::arguments::Keep;
+use crate::arguments::SandboxDaemonArguments;
 use crate::calling::{container_user, docker_options, runtime};
 use crate::commands::resources::overlays;
 use crate::commands::up::dispatcher;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 
 /// How long it stays without sandboxes and without anybody who asks: longer than a server takes to be started again.
 const LINGER: Duration = Duration::from_secs(15);
 
-pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) -> anyhow::Result<Exit> {
+pub(in crate::commands) fn run(
+    configuration: &Configuration,
+    arguments: &SandboxDaemonArguments,
+) -> anyhow::Result<MenaceExit> {
     // Neither Ctrl-C in the terminal of who started it nor the end of that terminal are meant for it. Who is the leader of its
     // session already was started by hand.
     let _ = rustix::process::setsid();
     let data = configuration.data_directory();
     std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
-    let place = Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
+    let place = DaemonEndpoint::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
     let settings = configuration.settings();
     let backend: BackendName = arguments.backend.into();
     let pool = pool_options(&settings.pool, &settings.docker, &data, backend)?;
@@ -39,15 +44,16 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     let at_start = (backend == BackendName::Docker || has_left_containers).then_some(BackendName::Docker);
     let container_disk = Some(settings.docker.container_disk_limit.0).filter(|limit| *limit > 0);
     let container_user = container_user(&settings.docker)?;
-    let cleaning = Cleaning {
+    let cleaning = CleanupOptions {
         interval: settings.pool.pool_cleanup_interval,
         check: settings.pool.worker_check_interval,
         at_start: at_start.into_iter().collect(),
         overlays: Some(overlays(configuration)),
     };
-    let machine = OnThisMachine { owner: place.name().to_owned(), docker: settings.docker.clone(), pool };
-    let holding = Holding {
-        backends: Backends::new(Box::new(machine), backend),
+    let machine =
+        LocalBackendStarter { owner: place.name().to_owned(), docker: settings.docker.clone(), pool };
+    let holding = DaemonOptions {
+        backends: RunningBackends::new(Box::new(machine), backend),
         limits: ServiceLimits {
             sandboxes: arguments.max_sandboxes,
             lifetime: arguments.max_lifetime,
@@ -55,15 +61,15 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
             container_user,
             container_disk,
         },
-        records: Records::new(data.join("sandboxes")),
+        records: SandboxRecords::new(data.join("sandboxes")),
         cleaning,
         alerts: dispatcher(configuration),
         linger: LINGER,
         place,
     };
     runtime()?.block_on(async {
-        hold(holding).await.context("failed to hold sandboxes")?;
-        Ok(Exit::Done)
+        run_daemon(holding).await.context("failed to hold sandboxes")?;
+        Ok(MenaceExit::Done)
     })
 }
 
@@ -76,8 +82,10 @@ fn pool_options(
 ) -> anyhow::Result<PoolOptions> {
     let data = std::path::absolute(data)?;
     let at = |named: &Option<PathBuf>, usual: &str| Some(named.clone().unwrap_or_else(|| data.join(usual)));
-    let usual =
-        SandboxSpec { user: container_user(docker)?.unwrap_or_default(), ..CreateSandbox::default().spec() };
+    let usual = SandboxSpec {
+        user: container_user(docker)?.unwrap_or_default(),
+        ..CreateSandboxRequest::default().spec()
+    };
     Ok(PoolOptions {
         size: pool.pool_size,
         label: pool.pool_label.clone(),
@@ -95,7 +103,7 @@ fn pool_options(
 }
 
 /// Backends of this machine.
-struct OnThisMachine {
+struct LocalBackendStarter {
     /// Whose containers they are: those of this data directory.
     owner: String,
     docker: DockerSettings,
@@ -103,7 +111,7 @@ struct OnThisMachine {
 }
 
 #[async_trait]
-impl Starter for OnThisMachine {
+impl BackendStarter for LocalBackendStarter {
     async fn start(
         &self,
         name: BackendName,

@@ -5,36 +5,39 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use menace_server::front::{Key, new_key};
+use menace_server::gateway::{ApiKey, new_key};
 use menace_server::sandboxes::Quota;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arguments::{KeysCommand, KeysCreate};
+use crate::arguments::{KeysCommand, KeysCreateArguments};
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 use crate::tracking::lock;
 
 /// `api_keys.json`.
 #[derive(Debug, Serialize, Deserialize)]
-struct KeyFile {
+struct ApiKeyFile {
     version: u32,
-    keys: Vec<Key>,
+    keys: Vec<ApiKey>,
 }
 
-pub(in crate::commands) fn run(configuration: &Configuration, command: &KeysCommand) -> anyhow::Result<Exit> {
+pub(in crate::commands) fn run(
+    configuration: &Configuration,
+    command: &KeysCommand,
+) -> anyhow::Result<MenaceExit> {
     match command {
         KeysCommand::Create(arguments) => create(configuration, arguments)?,
         KeysCommand::List(output) => list(configuration, output.json)?,
         KeysCommand::Revoke { key, output } => revoke(configuration, key, output.json)?,
     }
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }
 
 /// All keys of the data directory.
-pub(super) fn read(configuration: &Configuration) -> anyhow::Result<Vec<Key>> {
+pub(super) fn read(configuration: &Configuration) -> anyhow::Result<Vec<ApiKey>> {
     let path = path(configuration);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -42,7 +45,7 @@ pub(super) fn read(configuration: &Configuration) -> anyhow::Result<Vec<Key>> {
         Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
     };
     // A file that cannot be read must not mean that no key is needed.
-    let file: KeyFile =
+    let file: ApiKeyFile =
         serde_json::from_str(&text).with_context(|| format!("{} cannot be understood", path.display()))?;
     Ok(file.keys)
 }
@@ -54,7 +57,7 @@ fn path(configuration: &Configuration) -> PathBuf {
 /// Changes the file as a whole, one process after the other.
 fn change<T>(
     configuration: &Configuration,
-    change: impl FnOnce(&mut Vec<Key>) -> anyhow::Result<T>,
+    change: impl FnOnce(&mut Vec<ApiKey>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let path = path(configuration);
     let directory = configuration.data_directory();
@@ -63,7 +66,7 @@ fn change<T>(
     let mut keys = read(configuration)?;
     let changed = change(&mut keys)?;
     let mut file = tempfile::NamedTempFile::new_in(&directory)?;
-    serde_json::to_writer_pretty(&mut file, &KeyFile { version: 1, keys })?;
+    serde_json::to_writer_pretty(&mut file, &ApiKeyFile { version: 1, keys })?;
     file.write_all(b"\n")?;
     file.as_file().sync_all()?;
     file.persist(&path).with_context(|| format!("failed to write {}", path.display()))?;
@@ -75,7 +78,7 @@ fn now_ms() -> i64 {
     i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn create(configuration: &Configuration, arguments: &KeysCreate) -> anyhow::Result<()> {
+fn create(configuration: &Configuration, arguments: &KeysCreateArguments) -> anyhow::Result<()> {
     let quota = Quota {
         sandboxes: arguments.max_sandboxes,
         cpus: arguments.max_cpus,
@@ -98,10 +101,10 @@ fn create(configuration: &Configuration, arguments: &KeysCreate) -> anyhow::Resu
     print(&format!("{text}\n"))
 }
 
-fn state(key: &Key) -> &'static str {
+fn state(key: &ApiKey) -> &'static str {
     match key {
-        Key { revoked_ms: Some(_), .. } => "revoked",
-        Key { expires_ms: Some(end), .. } if *end <= now_ms() => "expired",
+        ApiKey { revoked_ms: Some(_), .. } => "revoked",
+        ApiKey { expires_ms: Some(end), .. } if *end <= now_ms() => "expired",
         _ => "good",
     }
 }
@@ -109,7 +112,7 @@ fn state(key: &Key) -> &'static str {
 fn list(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
     let keys = read(configuration)?;
     if json {
-        let shown = |key: &Key| {
+        let shown = |key: &ApiKey| {
             json!({
                 "id": key.id, "name": key.name, "state": state(key), "created_ms": key.created_ms,
                 "expires_ms": key.expires_ms, "revoked_ms": key.revoked_ms, "quota": key.quota,
@@ -121,14 +124,14 @@ fn list(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
         note("no keys; menace keys create makes one");
         return Ok(());
     }
-    let mut table = Table::new(&[
-        ("key", Align::Left),
-        ("name", Align::Left),
-        ("state", Align::Left),
-        ("sandboxes", Align::Right),
-        ("cores", Align::Right),
-        ("memory", Align::Right),
-        ("disk", Align::Right),
+    let mut table = TextTable::new(&[
+        ("key", ColumnAlignment::Left),
+        ("name", ColumnAlignment::Left),
+        ("state", ColumnAlignment::Left),
+        ("sandboxes", ColumnAlignment::Right),
+        ("cores", ColumnAlignment::Right),
+        ("memory", ColumnAlignment::Right),
+        ("disk", ColumnAlignment::Right),
     ]);
     let most = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
@@ -149,8 +152,9 @@ fn list(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
 fn revoke(configuration: &Configuration, which: &str, json: bool) -> anyhow::Result<()> {
     let wanted = which.trim_start_matches("mnc_");
     let id = change(configuration, |keys| {
-        let is_it =
-            |key: &&mut Key| key.revoked_ms.is_none() && (wanted.starts_with(&key.id) || key.name == which);
+        let is_it = |key: &&mut ApiKey| {
+            key.revoked_ms.is_none() && (wanted.starts_with(&key.id) || key.name == which)
+        };
         let key = keys.iter_mut().find(is_it).ok_or_else(|| UsageError::NoSuchKey(which.to_owned()))?;
         key.revoked_ms = Some(now_ms());
         Ok(key.id.clone())

@@ -3,21 +3,21 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context;
-use menace_server::mcp::{Mcp, router};
+use menace_server::mcp::{McpServer, router};
 
 use super::client;
 use crate::arguments::McpArguments;
 use crate::calling::runtime;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 
 pub(in crate::commands) fn run(
     configuration: &Configuration,
     arguments: &McpArguments,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<MenaceExit> {
     let program = std::env::current_exe().context("failed to find the program itself")?;
-    let mcp = Mcp::new(client(configuration)?, program.into());
+    let mcp = McpServer::new(client(configuration)?, program.into());
     let runtime = runtime()?;
     let served = runtime.block_on(async {
         match arguments.port {
@@ -31,11 +31,11 @@ pub(in crate::commands) fn run(
                     .await
                     .with_context(|| format!("failed to listen on {address}"))?;
                 note(&format!("tools for models at http://{}/mcp", listener.local_addr()?));
-                menace_server::serve_until_told(listener, router(mcp)).await.context("failed to answer")
+                menace_server::serve_until_signal(listener, router(mcp)).await.context("failed to answer")
             }
         }
     });
     // A thread may still wait for the next message.
     runtime.shutdown_background();
-    served.map(|()| Exit::Done)
+    served.map(|()| MenaceExit::Done)
 }

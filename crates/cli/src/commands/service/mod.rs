@@ -13,17 +13,20 @@ pub(super) use serve::run as serve;
 use std::ffi::OsString;
 
 use anyhow::Context;
-use menace_server::client::Client;
-use menace_server::keeper::{Keeper, Place};
+use menace_server::client::DaemonClient;
+use menace_server::daemon::{DaemonConnector, DaemonEndpoint};
 
-use crate::arguments::{BackendChoice, Keep};
+use crate::arguments::{BackendChoice, SandboxDaemonArguments};
 use crate::configuration::Configuration;
 
 /// The way to the process that holds the sandboxes of the data directory. It is started with these options if it is not there.
-pub(in crate::commands) fn keeper(configuration: &Configuration, options: &Keep) -> anyhow::Result<Keeper> {
+pub(in crate::commands) fn keeper(
+    configuration: &Configuration,
+    options: &SandboxDaemonArguments,
+) -> anyhow::Result<DaemonConnector> {
     let data = configuration.data_directory();
     std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
-    let place = Place::of(&data)
+    let place = DaemonEndpoint::of(&data)
         .with_context(|| format!("failed to find a place for the sandboxes of {}", data.display()))?;
     let data = std::path::absolute(&data)?;
     let executable = std::env::current_exe().context("failed to find the program itself")?;
@@ -42,19 +45,19 @@ pub(in crate::commands) fn keeper(configuration: &Configuration, options: &Keep)
             command.extend([flag.into(), format!("{}ms", time.as_millis()).into()]);
         }
     }
-    Ok(Keeper::new(place, command, data.join("keeper.log")))
+    Ok(DaemonConnector::new(place, command, data.join("keeper.log")))
 }
 
 /// The hidden command of the process that holds sandboxes.
 const KEEP: &str = "__keep";
 
 /// Asks whoever holds the sandboxes of the data directory.
-pub(in crate::commands) fn client(configuration: &Configuration) -> anyhow::Result<Client> {
-    let usual = Keep {
+pub(in crate::commands) fn client(configuration: &Configuration) -> anyhow::Result<DaemonClient> {
+    let usual = SandboxDaemonArguments {
         backend: configuration.settings().docker.backend.into(),
         max_sandboxes: None,
         max_lifetime: None,
         idle_timeout: None,
     };
-    Ok(Client::new(keeper(configuration, &usual)?))
+    Ok(DaemonClient::new(keeper(configuration, &usual)?))
 }

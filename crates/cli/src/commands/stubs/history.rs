@@ -2,7 +2,7 @@
 
 use menace_model::calls::OutcomeKind;
 use menace_model::inventory::Inventory;
-use menace_runner::{Call, GivenStub, Target};
+use menace_runner::{Call, CallableSection, GivenStub};
 use menace_store::{CallFilter, RunState, Store};
 
 /// Runs that are looked through for one of the same repository.
@@ -14,11 +14,11 @@ const MOST_CALLS: u64 = 100_000;
 pub(super) async fn of_last_run(
     store: &Store,
     inventory: &Inventory,
-    targets: &[Target],
+    targets: &[CallableSection],
 ) -> anyhow::Result<Vec<GivenStub>> {
     let runs = store.runs(LATEST).await?;
     let is_like =
-        |run: &&menace_store::Run| run.state == RunState::Finished && run.repository == inventory.root;
+        |run: &&menace_store::RunRecord| run.state == RunState::Finished && run.repository == inventory.root;
     let Some(run) = runs.iter().find(is_like) else { return Ok(Vec::new()) };
     let filter = CallFilter { kind: Some(OutcomeKind::Ok), limit: MOST_CALLS, ..CallFilter::default() };
     let mut stubs = Vec::new();
@@ -33,7 +33,7 @@ pub(super) async fn of_last_run(
 }
 
 /// Arguments by position have the names of the parameters, without the one for the object.
-fn by_name(call: &Call, target: &Target) -> GivenStub {
+fn by_name(call: &Call, target: &CallableSection) -> GivenStub {
     let names = target.section.parameters.iter().map(|parameter| parameter.name.clone());
     let names = names.skip(usize::from(call.stub.owner.is_some()));
     let positional = names.zip(call.stub.arguments.iter().cloned());

@@ -6,11 +6,11 @@ mod templates;
 
 use menace_model::inventory::Inventory;
 use menace_model::settings::StubStrategy;
-use menace_runner::{GivenStub, Source, Target};
+use menace_runner::{ArgumentSource, CallableSection, GivenStub};
 use menace_store::Store;
 use serde_json::Value;
 
-use crate::calling::Calling;
+use crate::calling::RepositoryExecutor;
 use crate::configuration::Configuration;
 use crate::terminal::{count, note};
 
@@ -20,9 +20,9 @@ use super::usage::UsageError;
 pub(super) async fn given(
     configuration: &Configuration,
     inventory: &Inventory,
-    targets: &[Target],
+    targets: &[CallableSection],
     store: &Store,
-    calling: &Calling,
+    calling: &RepositoryExecutor,
 ) -> anyhow::Result<Vec<GivenStub>> {
     let settings = &configuration.settings().stubs;
     let mut stubs = match (written(configuration)?, settings.stub_strategy) {
@@ -42,11 +42,11 @@ pub(super) async fn given(
 }
 
 /// What arguments are chosen from that nobody gave.
-pub(super) fn source(configuration: &Configuration) -> Source {
+pub(super) fn source(configuration: &Configuration) -> ArgumentSource {
     match configuration.settings().stubs.stub_strategy {
-        Some(StubStrategy::Signature) => Source::Signature,
-        Some(StubStrategy::Random) => Source::Random,
-        _ => Source::Smart,
+        Some(StubStrategy::Signature) => ArgumentSource::Signature,
+        Some(StubStrategy::Random) => ArgumentSource::Random,
+        _ => ArgumentSource::Smart,
     }
 }
 

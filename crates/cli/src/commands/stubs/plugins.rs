@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use menace_model::calls::Recipe;
-use menace_runner::{GivenStub, Target};
+use menace_runner::{CallableSection, GivenStub};
 use serde_json::{Map, Value, json};
 
-use crate::calling::{Calling, ask_plugin, python_files};
+use crate::calling::{RepositoryExecutor, ask_plugin, python_files};
 use crate::commands::usage::UsageError;
 
 /// How long a plugin may take for all sections.
@@ -32,8 +32,8 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, UsageError> {
 pub(super) async fn apply(
     path: &Path,
     known: Vec<GivenStub>,
-    targets: &[Target],
-    calling: &Calling,
+    targets: &[CallableSection],
+    calling: &RepositoryExecutor,
 ) -> anyhow::Result<Vec<GivenStub>> {
     let wrong = |problem: String| UsageError::StubPlugin { path: path.to_owned(), problem };
     let source = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
@@ -44,7 +44,7 @@ pub(super) async fn apply(
     let answer = ask_plugin(calling, request, LONGEST).await?.map_err(wrong)?;
     let made: Vec<Vec<Map<String, Value>>> =
         serde_json::from_value(answer["stubs"].clone()).context("the harness checks what plugins return")?;
-    let of_target = |(target, all): (&Target, Vec<Map<String, Value>>)| {
+    let of_target = |(target, all): (&CallableSection, Vec<Map<String, Value>>)| {
         let section = Some(target.name());
         all.into_iter()
             .map(move |values| GivenStub { section: section.clone(), ..GivenStub::of_json(&values) })
@@ -54,7 +54,7 @@ pub(super) async fn apply(
 }
 
 /// What a plugin is told about a section.
-fn section(target: &Target, known: &[GivenStub]) -> Value {
+fn section(target: &CallableSection, known: &[GivenStub]) -> Value {
     let stubs: Vec<Map<String, Value>> = known
         .iter()
         .filter(|stub| stub.section.as_ref().is_none_or(|section| *section == target.name()))

@@ -11,7 +11,7 @@ use crate::configuration::Configuration;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Templates {
+struct StubTemplatesFile {
     #[expect(dead_code, reason = "only this version exists")]
     version: u32,
     stubs: BTreeMap<String, Vec<Map<String, Value>>>,
@@ -26,7 +26,8 @@ pub(super) fn read(configuration: &Configuration) -> Result<Vec<GivenStub>, Usag
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(wrong(error.to_string())),
     };
-    let templates: Templates = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let templates: StubTemplatesFile =
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let of_section = |(section, all): (String, Vec<Map<String, Value>>)| {
         let section = (section != "*").then_some(section);
         all.into_iter()

@@ -5,20 +5,20 @@ mod rotating;
 mod service;
 
 use anyhow::Context;
-use menace_server::alerts::Dispatcher;
+use menace_server::alerts::AlertDispatcher;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub(crate) use service::SUPERVISOR;
-use service::{Ended, Service};
+use service::{ServiceEnd, SupervisedService};
 
-use crate::arguments::Up;
+use crate::arguments::UpArguments;
 use crate::calling::runtime;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 
-pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, arguments: &UpArguments) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
     let logs = data.join("logs");
     // Two of them would start everything twice.
@@ -34,15 +34,15 @@ pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
         let mut running = JoinSet::new();
         for service in services(configuration, arguments).await? {
             let (logs, alerts, end) = (logs.clone(), alerts.clone(), end.clone());
-            running.spawn(async move { service.keep(&logs, &alerts, end).await });
+            running.spawn(async move { service.supervise(&logs, &alerts, end).await });
         }
         if !arguments.no_serve && arguments.port != 0 {
             note(&format!("the API and the dashboard: http://127.0.0.1:{}", arguments.port));
         }
         note(&format!("logs are in {}", logs.display()));
-        let told = menace_server::told_to_end()?;
+        let told = menace_server::shutdown_signal()?;
         tokio::pin!(told);
-        let mut exit = Exit::Done;
+        let mut exit = MenaceExit::Done;
         loop {
             tokio::select! {
                 () = &mut told, if !*stop.borrow() => {
@@ -52,9 +52,9 @@ pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
                 ended = running.join_next() => match ended {
                     None => return Ok(exit),
                     Some(ended) => match ended?? {
-                        Ended::Done | Ended::Told => {}
-                        Ended::Wrong => {
-                            exit = Exit::Usage;
+                        ServiceEnd::Done | ServiceEnd::Told => {}
+                        ServiceEnd::Wrong => {
+                            exit = MenaceExit::Usage;
                             stop.send_replace(true);
                         }
                     },
@@ -64,16 +64,19 @@ pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
     })
 }
 
-pub(super) fn dispatcher(configuration: &Configuration) -> Dispatcher {
+pub(super) fn dispatcher(configuration: &Configuration) -> AlertDispatcher {
     let settings = &configuration.settings().logging;
-    Dispatcher {
+    AlertDispatcher {
         webhook: settings.alert_webhook_url.as_ref().map(|address| address.expose().to_owned()),
         command: settings.alert_command.clone(),
     }
 }
 
 /// What the arguments and settings ask for.
-async fn services(configuration: &Configuration, arguments: &Up) -> anyhow::Result<Vec<Service>> {
+async fn services(
+    configuration: &Configuration,
+    arguments: &UpArguments,
+) -> anyhow::Result<Vec<SupervisedService>> {
     let settings = configuration.settings();
     let data = configuration.data_directory().display().to_string();
     let with_data = |words: &[&str]| -> Vec<String> {
@@ -85,7 +88,7 @@ async fn services(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
     let alone = vec![("EXPORT_SYNERGY_METRICS", "0"), ("AUTO_TRAIN_SYNERGY", "0")];
     let mut services = Vec::new();
     if !arguments.no_serve {
-        services.push(Service {
+        services.push(SupervisedService {
             name: "serve",
             arguments: with_data(&["serve", "--port", &arguments.port.to_string()]),
             again: None,
@@ -96,7 +99,7 @@ async fn services(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
     if !arguments.no_loop {
         // One that ended with the machine, or with its user, is gone on with.
         let unfinished = super::auto::unfinished(configuration, &path).await?.map(|id| id.to_string());
-        services.push(Service {
+        services.push(SupervisedService {
             name: "loop",
             arguments: match &unfinished {
                 Some(id) => with_data(&["auto", "--recover", id]),
@@ -108,7 +111,7 @@ async fn services(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
         });
     }
     if settings.self_test.self_test_interval.is_some() {
-        services.push(Service {
+        services.push(SupervisedService {
             name: "self-test",
             arguments: with_data(&["self-test", "--repo", &repository]),
             again: None,
@@ -117,7 +120,7 @@ async fn services(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
         });
     }
     if settings.metrics.export_synergy_metrics || settings.synergy.auto_train_synergy {
-        services.push(Service {
+        services.push(SupervisedService {
             name: "synergy",
             arguments: with_data(&["synergy-tools"]),
             again: None,

@@ -12,13 +12,13 @@ const TELL: u32 = 3;
 
 /// How often something ended in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Patience {
+pub(super) struct RestartBackoff {
     ends: u32,
 }
 
 /// What is done about an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct RestartDecision {
     /// How long is waited before the next start.
     pub(super) wait: Duration,
     /// How often it ended in a row.
@@ -27,15 +27,15 @@ pub(super) struct Answer {
     pub(super) tell: bool,
 }
 
-impl Patience {
+impl RestartBackoff {
     /// It ended after it ran so long.
-    pub(super) fn ended_after(&mut self, ran: Duration) -> Answer {
+    pub(super) fn ended_after(&mut self, ran: Duration) -> RestartDecision {
         if ran >= WELL {
             self.ends = 0;
         }
         self.ends += 1;
         let wait = FIRST.saturating_mul(2_u32.saturating_pow(self.ends - 1)).min(LONGEST);
-        Answer { wait, ends: self.ends, tell: self.ends.is_multiple_of(TELL) }
+        RestartDecision { wait, ends: self.ends, tell: self.ends.is_multiple_of(TELL) }
     }
 }
 
@@ -45,11 +45,14 @@ mod tests {
 
     #[test]
     fn it_is_waited_longer_and_longer_until_it_was_well() {
-        let mut patience = Patience::default();
+        let mut patience = RestartBackoff::default();
         let seconds = Duration::from_secs;
         let waits: Vec<u64> = (0..8).map(|_| patience.ended_after(seconds(2)).wait.as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
-        assert_eq!(patience.ended_after(seconds(60)), Answer { wait: seconds(1), ends: 1, tell: false });
+        assert_eq!(
+            patience.ended_after(seconds(60)),
+            RestartDecision { wait: seconds(1), ends: 1, tell: false }
+        );
         assert!(!patience.ended_after(seconds(1)).tell);
         assert!(patience.ended_after(seconds(1)).tell);
     }

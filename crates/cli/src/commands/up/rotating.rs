@@ -10,14 +10,14 @@ pub(super) const LARGEST: u64 = 1 << 20;
 pub(super) const ARCHIVES: u32 = 3;
 
 /// A file to which lines are added; `name.1` is what was there before, up to `name.3`.
-pub(super) struct Rotating {
+pub(super) struct RotatingLog {
     path: PathBuf,
     file: File,
     length: u64,
     largest: u64,
 }
 
-impl Rotating {
+impl RotatingLog {
     /// Goes on with a file.
     pub(super) fn open(path: &Path, largest: u64) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
@@ -70,12 +70,12 @@ mod tests {
     fn old_lines_go_and_no_line_is_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("logs/loop.log");
-        let mut log = Rotating::open(&path, 20).unwrap();
+        let mut log = RotatingLog::open(&path, 20).unwrap();
         for number in 0..10 {
             log.line(format!("line {number}").as_bytes()).unwrap();
         }
         drop(log);
-        Rotating::open(&path, 20).unwrap().line(b"line 10, which is long").unwrap();
+        RotatingLog::open(&path, 20).unwrap().line(b"line 10, which is long").unwrap();
         let mut kept: Vec<String> = fs::read_dir(path.parent().unwrap())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -5,15 +5,15 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use menace_server::alerts::{Alert, Dispatcher};
+use menace_server::alerts::{AlertDispatcher, ServiceAlert};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-use super::patience::Patience;
-use super::rotating::{LARGEST, Rotating};
-use crate::exit::Exit;
+use super::patience::RestartBackoff;
+use super::rotating::{LARGEST, RotatingLog};
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 
 /// The process that a service belongs to: it ends with that.
@@ -21,7 +21,7 @@ pub(crate) const SUPERVISOR: &str = "MENACE_SUPERVISOR";
 
 /// What is to run.
 #[derive(Debug, Clone)]
-pub(super) struct Service {
+pub(super) struct SupervisedService {
     pub(super) name: &'static str,
     pub(super) arguments: Vec<String>,
     /// What it is started with again, if that is something else.
@@ -34,7 +34,7 @@ pub(super) struct Service {
 
 /// How a service came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ServiceEnd {
     /// It is done.
     Done,
     /// It was told to.
@@ -46,32 +46,34 @@ pub(super) enum Ended {
 /// How long a service has to end by itself. A loop finishes what it proves.
 const GRACE: Duration = Duration::from_mins(1);
 
-impl Service {
+impl SupervisedService {
     /// Runs it, and again, until it is done or `end` is true.
-    pub(super) async fn keep(
+    pub(super) async fn supervise(
         self,
         logs: &Path,
-        alerts: &Dispatcher,
+        alerts: &AlertDispatcher,
         mut end: watch::Receiver<bool>,
-    ) -> anyhow::Result<Ended> {
-        let mut log = Rotating::open(&logs.join(format!("{}.log", self.name)), LARGEST)
+    ) -> anyhow::Result<ServiceEnd> {
+        let mut log = RotatingLog::open(&logs.join(format!("{}.log", self.name)), LARGEST)
             .with_context(|| format!("failed to open the log of {} in {}", self.name, logs.display()))?;
-        let (mut patience, mut is_again) = (Patience::default(), false);
+        let (mut patience, mut is_again) = (RestartBackoff::default(), false);
         loop {
             let began = Instant::now();
             let child = self.start(is_again)?;
             note(&format!("{} runs{}", self.name, if is_again { " again" } else { "" }));
-            let Some(status) = self.attend(child, &mut log, &mut end).await? else { return Ok(Ended::Told) };
+            let Some(status) = self.attend(child, &mut log, &mut end).await? else {
+                return Ok(ServiceEnd::Told);
+            };
             if status.success() && self.may_end {
                 note(&format!("{} is done", self.name));
-                return Ok(Ended::Done);
+                return Ok(ServiceEnd::Done);
             }
-            let is_wrong = status.code() == Some(Exit::Usage.code().into());
+            let is_wrong = status.code() == Some(MenaceExit::Usage.code().into());
             // There may be nothing to go on with: then it begins anew.
             let is_wrong_again = is_wrong && is_again && self.again.is_some();
             if is_wrong && !is_wrong_again {
                 tracing::error!("{} cannot run as it is asked to; see {}", self.name, logs.display());
-                return Ok(Ended::Wrong);
+                return Ok(ServiceEnd::Wrong);
             }
             let answer = patience.ended_after(began.elapsed());
             let times = answer.ends;
@@ -82,11 +84,11 @@ impl Service {
             );
             if answer.tell {
                 let message = format!("{} ended {times} times in a row, at last with {status}", self.name);
-                alerts.dispatch(&Alert::now("service.restarted", self.name, message)).await;
+                alerts.dispatch(&ServiceAlert::now("service.restarted", self.name, message)).await;
             }
             tokio::select! {
                 () = tokio::time::sleep(answer.wait) => {}
-                () = told(&mut end) => return Ok(Ended::Told),
+                () = shutdown_requested(&mut end) => return Ok(ServiceEnd::Told),
             }
             is_again = !is_wrong_again;
         }
@@ -113,11 +115,11 @@ impl Service {
     async fn attend(
         &self,
         mut child: Child,
-        log: &mut Rotating,
+        log: &mut RotatingLog,
         end: &mut watch::Receiver<bool>,
     ) -> anyhow::Result<Option<ExitStatus>> {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let mut lines = Lines::of(stdout, stderr);
+        let mut lines = ServiceOutputLines::of(stdout, stderr);
         let mut deadline = None;
         let mut is_told = false;
         loop {
@@ -130,7 +132,7 @@ impl Service {
                     }
                     return Ok((!is_told).then_some(status));
                 }
-                () = told(end), if !is_told => {
+                () = shutdown_requested(end), if !is_told => {
                     is_told = true;
                     deadline = Some(tokio::time::Instant::now() + GRACE);
                     if let Some(pid) = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
@@ -149,7 +151,7 @@ impl Service {
 }
 
 /// Waits until everything is to end.
-async fn told(end: &mut watch::Receiver<bool>) {
+async fn shutdown_requested(end: &mut watch::Receiver<bool>) {
     // Who tells may be gone, which is the same.
     let _ = end.wait_for(|end| *end).await;
 }
@@ -162,11 +164,11 @@ async fn until(deadline: Option<tokio::time::Instant>) {
 }
 
 /// Lines of both streams, as they come.
-struct Lines {
+struct ServiceOutputLines {
     lines: tokio::sync::mpsc::Receiver<Vec<u8>>,
 }
 
-impl Lines {
+impl ServiceOutputLines {
     fn of(
         stdout: Option<impl AsyncRead + Send + Unpin + 'static>,
         stderr: Option<impl AsyncRead + Send + Unpin + 'static>,

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_tracker::foresight::{CycleMetrics, Foresight, Outlook};
+use menace_tracker::foresight::{WorkflowCycleMetrics, WorkflowForecast, WorkflowForesight};
 use serde::Deserialize;
 
-use super::scenarios::StageRow;
+use super::scenarios::TrajectoryStageRow;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 
@@ -19,7 +19,7 @@ const VOLATILITY: f64 = 0.1;
 /// `configs/foresight_templates.yaml`: trajectories by profile, and the profile of each workflow.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Templates {
+struct ForesightTemplates {
     trajectories: BTreeMap<String, Vec<f64>>,
     profiles: BTreeMap<String, String>,
 }
@@ -29,13 +29,15 @@ pub(super) fn record(
     configuration: &Configuration,
     root: &Path,
     workflow: &str,
-    rows: &[StageRow],
-) -> anyhow::Result<Option<Outlook>> {
+    rows: &[TrajectoryStageRow],
+) -> anyhow::Result<Option<WorkflowForecast>> {
     let path = configuration.data_directory().join("foresight_history.json");
     let mut foresight = match std::fs::read_to_string(&path) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(|error| UsageError::Rules { path: path.clone(), problem: error.to_string() })?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Foresight::new(WINDOW, VOLATILITY),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            WorkflowForesight::new(WINDOW, VOLATILITY)
+        }
         Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
     };
     let templates = templates(root)?;
@@ -48,13 +50,15 @@ pub(super) fn record(
         text.push(b'\n');
         write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
     }
-    Ok(foresight.outlook(workflow))
+    Ok(foresight.forecast(workflow))
 }
 
-fn templates(root: &Path) -> anyhow::Result<Templates> {
+fn templates(root: &Path) -> anyhow::Result<ForesightTemplates> {
     let path = root.join("configs/foresight_templates.yaml");
     let text = match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Templates::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(ForesightTemplates::default());
+        }
         result => result.with_context(|| format!("failed to read {}", path.display()))?,
     };
     serde_saphyr::from_str(&text)
@@ -62,8 +66,8 @@ fn templates(root: &Path) -> anyhow::Result<Templates> {
 }
 
 /// `roi` is that of the first stage; the others have the name of their stage before them.
-fn metrics(rows: &[StageRow]) -> CycleMetrics {
-    let mut metrics = CycleMetrics::new();
+fn metrics(rows: &[TrajectoryStageRow]) -> WorkflowCycleMetrics {
+    let mut metrics = WorkflowCycleMetrics::new();
     for (at, row) in rows.iter().enumerate() {
         let named = [("roi", row.roi), ("resilience", row.resilience), ("degradation", row.degradation)];
         for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value?))) {

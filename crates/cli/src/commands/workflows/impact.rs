@@ -2,19 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use menace_tracker::workflows::{Impact, WorkflowGraph};
+use menace_tracker::workflows::{WorkflowGraph, WorkflowImpact};
 use serde_json::json;
 
-use crate::arguments::WorkflowsImpact;
+use crate::arguments::WorkflowsImpactArguments;
 use crate::calling::{open_store, runtime};
-use crate::commands::reading::{Purpose, read_repository};
+use crate::commands::reading::{ScanPurpose, read_repository};
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
 
-pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsImpact) -> anyhow::Result<Exit> {
-    let scan = read_repository(configuration, &arguments.repository, Purpose::Inventory)?;
+pub(super) fn run(
+    configuration: &Configuration,
+    arguments: &WorkflowsImpactArguments,
+) -> anyhow::Result<MenaceExit> {
+    let scan = read_repository(configuration, &arguments.repository, ScanPurpose::Inventory)?;
     let stored = runtime()?.block_on(async { open_store(configuration).await?.workflows().await })?;
     let module = |step: &String| step.split(':').next().unwrap_or_default().to_owned();
     let workflows: Vec<(String, BTreeSet<String>)> = stored
@@ -33,17 +36,17 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsImpact) ->
         .map_err(|error| UsageError::Tracking(error.to_string()))?;
     if arguments.output.json {
         print_json(&json!({"version": 1, "workflow": arguments.workflow, "impact": wave}))?;
-        return Ok(Exit::Done);
+        return Ok(MenaceExit::Done);
     }
-    let mut rows: Vec<(&String, &Impact)> = wave.iter().collect();
+    let mut rows: Vec<(&String, &WorkflowImpact)> = wave.iter().collect();
     rows.sort_by(|a, b| {
         a.1.distance.cmp(&b.1.distance).then_with(|| b.1.roi.abs().total_cmp(&a.1.roi.abs()))
     });
-    let mut table = Table::new(&[
-        ("workflow", Align::Left),
-        ("ROI", Align::Right),
-        ("synergy", Align::Right),
-        ("distance", Align::Right),
+    let mut table = TextTable::new(&[
+        ("workflow", ColumnAlignment::Left),
+        ("ROI", ColumnAlignment::Right),
+        ("synergy", ColumnAlignment::Right),
+        ("distance", ColumnAlignment::Right),
     ]);
     for (name, impact) in rows {
         table.row([
@@ -54,5 +57,5 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsImpact) ->
         ]);
     }
     print(&table.text())?;
-    Ok(Exit::Done)
+    Ok(MenaceExit::Done)
 }

@@ -1,63 +1,64 @@
 //! Everything that is needed to make workflows of a repository.
 
 use anyhow::Context;
-use menace_analysis::scan::Scan;
-use menace_model::network::Mocks;
+use menace_analysis::scan::RepositoryScan;
+use menace_model::network::MockSpec;
 use menace_runner::{
-    Circumstances, Fixtures, Mode, Owners, Simulation, Target, WorkflowCell, WorkflowError, describe,
-    find_owners, targets,
+    CallableSection, ObjectRecipes, StressProfile, WorkflowCell, WorkflowError, WorkflowFixtures,
+    WorkflowMode, WorkflowSimulation, callable_sections, describe, find_object_recipes,
 };
-use menace_tracker::roi::Profile;
-use menace_tracker::{Prices, Taken};
+use menace_tracker::roi::RoiProfile;
+use menace_tracker::{CallResourceUsage, ResourcePrices};
 
-use crate::arguments::{Repository, WorkflowOptions};
-use crate::calling::{Calling, find_interpreter, open_store};
-use crate::commands::reading::{Purpose, read_repository};
+use crate::arguments::{RepositoryArguments, WorkflowOptions};
+use crate::calling::{RepositoryExecutor, find_interpreter, open_store};
+use crate::commands::reading::{ScanPurpose, read_repository};
 use crate::commands::sandbox::network::read_mocks;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::tracking::Rules;
+use crate::tracking::RoiScoringRules;
 
-pub(super) struct Laboratory<'a> {
-    pub(super) scan: Scan,
-    pub(super) targets: Vec<Target>,
-    pub(super) prices: Prices,
+pub(super) struct WorkflowRunContext<'a> {
+    pub(super) scan: RepositoryScan,
+    pub(super) targets: Vec<CallableSection>,
+    pub(super) prices: ResourcePrices,
     /// What counts how much in an ROI.
-    pub(super) profile: Profile,
+    pub(super) profile: RoiProfile,
     /// What a second of a core consumes.
     pub(super) watts: f64,
-    calling: Calling,
-    owners: Owners,
-    fixtures: Fixtures,
-    network_mocks: Option<Mocks>,
+    calling: RepositoryExecutor,
+    owners: ObjectRecipes,
+    fixtures: WorkflowFixtures,
+    network_mocks: Option<MockSpec>,
     options: &'a WorkflowOptions,
 }
 
-impl<'a> Laboratory<'a> {
+impl<'a> WorkflowRunContext<'a> {
     pub(super) async fn open(
         configuration: &Configuration,
         options: &'a WorkflowOptions,
-        purpose: Purpose,
+        purpose: ScanPurpose,
     ) -> anyhow::Result<Self> {
         let fixtures = fixtures(options)?;
         let network_mocks = options.network_mocks.as_deref().map(read_mocks).transpose()?;
-        let repository = Repository { path: options.repo.clone(), no_cache: false, exclude: Vec::new() };
+        let repository =
+            RepositoryArguments { path: options.repo.clone(), no_cache: false, exclude: Vec::new() };
         let scan = read_repository(configuration, &repository, purpose)?;
         let root = std::path::Path::new(&scan.inventory.root);
         let variable = |name: &str| std::env::var_os(name).map(Into::into);
         let interpreter = find_interpreter(root, options.python.as_deref(), variable);
-        let calling = Calling::of(&scan.inventory, &interpreter.python, &[]).await?;
-        let mut all = targets(&scan.inventory, &[]);
+        let calling = RepositoryExecutor::of(&scan.inventory, &interpreter.python, &[]).await?;
+        let mut all = callable_sections(&scan.inventory, &[]);
         describe(&calling.executor, &mut all).await?;
-        let owners = find_owners(&calling.executor, &all, options.seed).await?;
+        let owners = find_object_recipes(&calling.executor, &all, options.seed).await?;
         let settings = &configuration.settings().roi;
-        let prices = Prices {
+        let prices = ResourcePrices {
             value_per_call: settings.value_per_call,
             per_cpu_second: settings.price_per_cpu_second,
             per_gb_second: settings.price_per_gb_second,
         };
         let watts = configuration.settings().metrics.watts_per_core.get();
-        let profile = Rules::read(configuration, root)?.profile;
+        let profile = RoiScoringRules::read(configuration, root)?.profile;
         Ok(Self {
             targets: all,
             prices,
@@ -76,10 +77,10 @@ impl<'a> Laboratory<'a> {
     pub(super) async fn cell(
         &self,
         steps: &[String],
-        circumstances: &Circumstances,
-        mode: Mode,
+        circumstances: &StressProfile,
+        mode: WorkflowMode,
     ) -> Result<WorkflowCell, WorkflowError> {
-        let simulation = Simulation {
+        let simulation = WorkflowSimulation {
             executor: &self.calling.executor,
             targets: &self.targets,
             owners: &self.owners,
@@ -105,7 +106,7 @@ impl<'a> Laboratory<'a> {
 
     /// Nothing when a cost could not be measured.
     fn profitability(&self, cell: &WorkflowCell, ended_well: usize) -> Option<f64> {
-        self.prices.profitability(&Taken {
+        self.prices.profitability(&CallResourceUsage {
             calls: cell.n,
             ended_well,
             cpu_seconds: cell.cpu_seconds?,
@@ -114,9 +115,9 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-fn fixtures(options: &WorkflowOptions) -> anyhow::Result<Fixtures> {
+fn fixtures(options: &WorkflowOptions) -> anyhow::Result<WorkflowFixtures> {
     let mut fixtures = match &options.fixtures {
-        None => Fixtures::default(),
+        None => WorkflowFixtures::default(),
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("failed to read fixtures from {}", path.display()))?;

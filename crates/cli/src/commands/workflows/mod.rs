@@ -13,9 +13,9 @@ pub(super) use scenarios::{run_scenarios, trajectory};
 
 use crate::arguments::WorkflowsCommand;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 
-pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<MenaceExit> {
     match command {
         WorkflowsCommand::Run(arguments) => together::run(configuration, arguments),
         WorkflowsCommand::Impact(arguments) => impact::run(configuration, arguments),

@@ -1,11 +1,11 @@
 //! Workflows as people read them.
 
-use menace_tracker::foresight::{Outlook, Risk};
+use menace_tracker::foresight::{TrendRisk, WorkflowForecast};
 
 use crate::commands::run::shortened;
-use crate::terminal::{Align, Cell, Style, Table, grouped, styled};
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, grouped, styled};
 
-use super::scenarios::{ScenarioRow, StageRow};
+use super::scenarios::{TrajectoryStageRow, WorkflowScenarioRow};
 use super::together::WorkflowRow;
 
 fn signed(value: Option<f64>) -> String {
@@ -20,22 +20,22 @@ fn interval(value: Option<(f64, f64)>) -> String {
     value.map_or(String::new(), |(low, high)| format!("{low:.2} … {high:.2}"))
 }
 
-pub(super) fn scenarios(name: &str, rows: &[ScenarioRow], worst: Option<&str>) -> String {
-    let mut table = Table::new(&[
-        ("scenario", Align::Left),
-        ("ROI on − off", Align::Right),
-        ("R", Align::Right),
-        ("95 %", Align::Left),
-        ("times", Align::Right),
-        ("", Align::Left),
+pub(super) fn scenarios(name: &str, rows: &[WorkflowScenarioRow], worst: Option<&str>) -> String {
+    let mut table = TextTable::new(&[
+        ("scenario", ColumnAlignment::Left),
+        ("ROI on − off", ColumnAlignment::Right),
+        ("R", ColumnAlignment::Right),
+        ("95 %", ColumnAlignment::Left),
+        ("times", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
     ]);
     for row in rows {
         let remark = match (&row.void_reason, &row.failure) {
-            (Some(reason), _) => Cell::styled(format!("void: {reason}"), Style::Dim),
+            (Some(reason), _) => TableCell::styled(format!("void: {reason}"), TextStyle::Dim),
             (None, failure) => {
                 let mark = if worst == Some(row.scenario.as_str()) { "<== WORST  " } else { "" };
                 let failure = failure.as_deref().map_or(String::new(), |failure| shortened(failure, 80));
-                Cell::styled(format!("{mark}{failure}"), Style::Bad)
+                TableCell::styled(format!("{mark}{failure}"), TextStyle::Bad)
             }
         };
         table.row([
@@ -47,24 +47,24 @@ pub(super) fn scenarios(name: &str, rows: &[ScenarioRow], worst: Option<&str>) -
             remark,
         ]);
     }
-    format!("{}\n\n{}", styled(name, Style::Bold), table.text())
+    format!("{}\n\n{}", styled(name, TextStyle::Bold), table.text())
 }
 
-pub(super) fn trajectory(name: &str, rows: &[StageRow]) -> String {
-    let mut table = Table::new(&[
-        ("stage", Align::Left),
-        ("ROI", Align::Right),
-        ("resilience", Align::Right),
-        ("degradation", Align::Right),
-        ("stability", Align::Right),
-        ("times", Align::Right),
-        ("", Align::Left),
+pub(super) fn trajectory(name: &str, rows: &[TrajectoryStageRow]) -> String {
+    let mut table = TextTable::new(&[
+        ("stage", ColumnAlignment::Left),
+        ("ROI", ColumnAlignment::Right),
+        ("resilience", ColumnAlignment::Right),
+        ("degradation", ColumnAlignment::Right),
+        ("stability", ColumnAlignment::Right),
+        ("times", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
     ]);
     for row in rows {
         let remark = match (&row.void_reason, &row.failure) {
-            (Some(reason), _) => Cell::styled(format!("void: {reason}"), Style::Dim),
-            (None, Some(failure)) => Cell::styled(shortened(failure, 80), Style::Bad),
-            (None, None) => Cell::styled("", Style::Dim),
+            (Some(reason), _) => TableCell::styled(format!("void: {reason}"), TextStyle::Dim),
+            (None, Some(failure)) => TableCell::styled(shortened(failure, 80), TextStyle::Bad),
+            (None, None) => TableCell::styled("", TextStyle::Dim),
         };
         table.row([
             row.stage.clone().into(),
@@ -76,7 +76,7 @@ pub(super) fn trajectory(name: &str, rows: &[StageRow]) -> String {
             remark,
         ]);
     }
-    format!("{}\n\n{}", styled(name, Style::Bold), table.text())
+    format!("{}\n\n{}", styled(name, TextStyle::Bold), table.text())
 }
 
 pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
@@ -84,7 +84,7 @@ pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
     for row in rows {
         text.push_str(&format!(
             "{}  ROI {} · R {} ({}) · {} times\n",
-            styled(&row.workflow, Style::Bold),
+            styled(&row.workflow, TextStyle::Bold),
             signed(row.roi),
             share(row.cell.robustness),
             interval(row.cell.interval),
@@ -101,9 +101,9 @@ pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
 
 /// Metrics by scenarios, only those that differ together from alone.
 fn synergy(row: &WorkflowRow) -> String {
-    let mut columns = vec![("synergy", Align::Left), ("overall", Align::Right)];
-    columns.extend(row.scenario_synergy.keys().map(|scenario| (scenario.as_str(), Align::Right)));
-    let mut table = Table::new(&columns);
+    let mut columns = vec![("synergy", ColumnAlignment::Left), ("overall", ColumnAlignment::Right)];
+    columns.extend(row.scenario_synergy.keys().map(|scenario| (scenario.as_str(), ColumnAlignment::Right)));
+    let mut table = TextTable::new(&columns);
     let differs = |figure: Option<&f64>| figure.is_some_and(|value| value.abs() >= 5e-4);
     let mut same = Vec::new();
     for (metric, overall) in &row.synergy {
@@ -113,25 +113,25 @@ fn synergy(row: &WorkflowRow) -> String {
             same.push(name);
             continue;
         }
-        let mut cells: Vec<Cell> = vec![name.to_owned().into(), signed(Some(*overall)).into()];
+        let mut cells: Vec<TableCell> = vec![name.to_owned().into(), signed(Some(*overall)).into()];
         cells.extend(under.into_iter().map(|figure| signed(figure.copied()).into()));
         table.row(cells);
     }
     let same = if same.is_empty() {
         String::new()
     } else {
-        format!("{}\n", styled(format!("the same together and alone: {}", same.join(", ")), Style::Dim))
+        format!("{}\n", styled(format!("the same together and alone: {}", same.join(", ")), TextStyle::Dim))
     };
     format!("{}{same}", table.text())
 }
 
 fn steps(row: &WorkflowRow) -> String {
-    let mut table = Table::new(&[
-        ("step", Align::Left),
-        ("time", Align::Right),
-        ("peak memory", Align::Right),
-        ("crashes", Align::Right),
-        ("result", Align::Left),
+    let mut table = TextTable::new(&[
+        ("step", ColumnAlignment::Left),
+        ("time", ColumnAlignment::Right),
+        ("peak memory", ColumnAlignment::Right),
+        ("crashes", ColumnAlignment::Right),
+        ("result", ColumnAlignment::Left),
     ]);
     for step in &row.cell.steps {
         let crashes = match step.crash_frequency {
@@ -139,7 +139,7 @@ fn steps(row: &WorkflowRow) -> String {
             None => "not made".to_owned(),
         };
         let result = match &step.failure {
-            Some(failure) => Cell::styled(shortened(failure, 60), Style::Bad),
+            Some(failure) => TableCell::styled(shortened(failure, 60), TextStyle::Bad),
             None => shortened(step.result.as_deref().unwrap_or_default(), 60).into(),
         };
         table.row([
@@ -156,16 +156,16 @@ fn steps(row: &WorkflowRow) -> String {
 }
 
 /// What is to be expected of a workflow, in a line.
-pub(super) fn outlook(outlook: Option<&Outlook>) -> String {
-    let title = styled("Outlook", Style::Bold);
+pub(super) fn outlook(outlook: Option<&WorkflowForecast>) -> String {
+    let title = styled("Outlook", TextStyle::Bold);
     let Some(outlook) = outlook else {
         return format!("\n{title}  too few trajectories yet: three say something\n");
     };
     let risk = match outlook.risk {
-        Risk::Stable => "stable",
-        Risk::SlowDecay => "slow decay",
-        Risk::Volatile => "volatile",
-        Risk::ImmediateCollapse => "immediate collapse risk",
+        TrendRisk::Stable => "stable",
+        TrendRisk::SlowDecay => "slow decay",
+        TrendRisk::Volatile => "volatile",
+        TrendRisk::ImmediateCollapse => "immediate collapse risk",
     };
     let brittle = if outlook.brittle { ", brittle" } else { "" };
     let collapse =

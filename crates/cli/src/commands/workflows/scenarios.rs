@@ -1,24 +1,24 @@
 //! `menace run-scenarios` and `menace simulate-temporal-trajectory`.
 
-use menace_model::presets::{Preset, Profile, Severity, canonical, read};
-use menace_runner::{Circumstances, Counts, Mode};
-use menace_tracker::foresight::Outlook;
+use menace_model::presets::{CanonicalProfile, Preset, ProfileSeverity, canonical, read};
+use menace_runner::{CallsPerCell, StressProfile, WorkflowMode};
+use menace_tracker::foresight::WorkflowForecast;
 use menace_tracker::statistics::standard_deviation;
 use serde::Serialize;
 
-use crate::arguments::WorkflowRun;
+use crate::arguments::WorkflowStressArguments;
 use crate::calling::runtime;
-use crate::commands::reading::Purpose;
+use crate::commands::reading::ScanPurpose;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::{print, print_json};
 
-use super::laboratory::{Laboratory, steps_of};
+use super::laboratory::{WorkflowRunContext, steps_of};
 use super::reports;
 
 /// A scenario with the workflow and without it.
 #[derive(Debug, Serialize)]
-pub(super) struct ScenarioRow {
+pub(super) struct WorkflowScenarioRow {
     pub(super) scenario: String,
     pub(super) n: usize,
     pub(super) robustness: Option<f64>,
@@ -31,18 +31,18 @@ pub(super) struct ScenarioRow {
 }
 
 #[derive(Debug, Serialize)]
-struct ScenarioReport<'a> {
+struct WorkflowScenarioReport<'a> {
     version: u32,
     workflow: &'a str,
     steps: &'a [String],
     seed: u64,
     worst_scenario: Option<&'a str>,
-    scenarios: &'a [ScenarioRow],
+    scenarios: &'a [WorkflowScenarioRow],
 }
 
 /// A stage of a system that gets worse.
 #[derive(Debug, Serialize)]
-pub(super) struct StageRow {
+pub(super) struct TrajectoryStageRow {
     pub(super) stage: String,
     pub(super) n: usize,
     pub(super) robustness: Option<f64>,
@@ -60,32 +60,33 @@ struct TrajectoryReport<'a> {
     workflow: &'a str,
     steps: &'a [String],
     seed: u64,
-    stages: &'a [StageRow],
+    stages: &'a [TrajectoryStageRow],
     /// What is to be expected after all trajectories of this workflow.
-    outlook: Option<&'a Outlook>,
+    outlook: Option<&'a WorkflowForecast>,
 }
 
 pub(in crate::commands) fn run_scenarios(
     configuration: &Configuration,
-    arguments: &WorkflowRun,
-) -> anyhow::Result<Exit> {
+    arguments: &WorkflowStressArguments,
+) -> anyhow::Result<MenaceExit> {
     let presets = [
         Preset::named("normal"),
-        canonical(Profile::ConcurrencySpike, Severity::Low),
-        canonical(Profile::HostileInput, Severity::Low),
-        canonical(Profile::SchemaDrift, Severity::Low),
-        canonical(Profile::FlakyUpstream, Severity::Low),
+        canonical(CanonicalProfile::ConcurrencySpike, ProfileSeverity::Low),
+        canonical(CanonicalProfile::HostileInput, ProfileSeverity::Low),
+        canonical(CanonicalProfile::SchemaDrift, ProfileSeverity::Low),
+        canonical(CanonicalProfile::FlakyUpstream, ProfileSeverity::Low),
     ];
     runtime()?.block_on(async {
         let (name, steps) = steps_of(configuration, &arguments.workflow).await?;
-        let laboratory = Laboratory::open(configuration, &arguments.common, Purpose::Inventory).await?;
+        let laboratory =
+            WorkflowRunContext::open(configuration, &arguments.common, ScanPurpose::Inventory).await?;
         let mut rows = Vec::new();
         for preset in &presets {
             rows.push(scenario(&laboratory, &steps, preset).await?);
         }
         let worst = worst(&rows).map(str::to_owned);
         if arguments.common.output.json {
-            print_json(&ScenarioReport {
+            print_json(&WorkflowScenarioReport {
                 version: 1,
                 workflow: &name,
                 steps: &steps,
@@ -97,20 +98,20 @@ pub(in crate::commands) fn run_scenarios(
             print(&reports::scenarios(&name, &rows, worst.as_deref()))?;
         }
         let fails = rows.iter().any(|row| row.failure.is_some());
-        Ok(if fails { Exit::Found } else { Exit::Done })
+        Ok(if fails { MenaceExit::Found } else { MenaceExit::Done })
     })
 }
 
 async fn scenario(
-    laboratory: &Laboratory<'_>,
+    laboratory: &WorkflowRunContext<'_>,
     steps: &[String],
     preset: &Preset,
-) -> anyhow::Result<ScenarioRow> {
-    let circumstances = Circumstances::of(preset, Counts::default());
-    let on = laboratory.cell(steps, &circumstances, Mode::On).await?;
-    let off = laboratory.cell(steps, &circumstances, Mode::Off).await?;
+) -> anyhow::Result<WorkflowScenarioRow> {
+    let circumstances = StressProfile::of(preset, CallsPerCell::default());
+    let on = laboratory.cell(steps, &circumstances, WorkflowMode::On).await?;
+    let off = laboratory.cell(steps, &circumstances, WorkflowMode::Off).await?;
     let (roi, roi_off) = (laboratory.roi(&on), laboratory.roi_of_nothing(&off));
-    Ok(ScenarioRow {
+    Ok(WorkflowScenarioRow {
         scenario: on.scenario.clone(),
         n: on.n,
         robustness: on.robustness,
@@ -127,15 +128,15 @@ async fn scenario(
 }
 
 /// The scenario with the lowest delta.
-fn worst(rows: &[ScenarioRow]) -> Option<&str> {
+fn worst(rows: &[WorkflowScenarioRow]) -> Option<&str> {
     let measured = rows.iter().filter_map(|row| Some((row.roi_delta?, row.scenario.as_str())));
     measured.min_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, scenario)| scenario)
 }
 
 pub(in crate::commands) fn trajectory(
     configuration: &Configuration,
-    arguments: &WorkflowRun,
-) -> anyhow::Result<Exit> {
+    arguments: &WorkflowStressArguments,
+) -> anyhow::Result<MenaceExit> {
     let stages = read(
         r#"[{"SCENARIO_NAME": "normal"},
             {"SCENARIO_NAME": "high_latency", "FAILURE_MODES": ["high_latency"], "NETWORK_LATENCY_MS": 200},
@@ -146,8 +147,9 @@ pub(in crate::commands) fn trajectory(
     )?;
     runtime()?.block_on(async {
         let (name, steps) = steps_of(configuration, &arguments.workflow).await?;
-        let laboratory = Laboratory::open(configuration, &arguments.common, Purpose::Inventory).await?;
-        let mut rows: Vec<StageRow> = Vec::new();
+        let laboratory =
+            WorkflowRunContext::open(configuration, &arguments.common, ScanPurpose::Inventory).await?;
+        let mut rows: Vec<TrajectoryStageRow> = Vec::new();
         for preset in &stages {
             rows.push(stage(&laboratory, &steps, preset, &rows).await?);
         }
@@ -166,19 +168,20 @@ pub(in crate::commands) fn trajectory(
             print(&(reports::trajectory(&name, &rows) + &reports::outlook(outlook.as_ref())))?;
         }
         let fails = rows.iter().any(|row| row.failure.is_some());
-        Ok(if fails { Exit::Found } else { Exit::Done })
+        Ok(if fails { MenaceExit::Found } else { MenaceExit::Done })
     })
 }
 
 /// One stage: its ROI, how much of the first one's robustness is left (resilience), how much ROI is lost (degradation), and
 /// how steady the ROI has been so far.
 async fn stage(
-    laboratory: &Laboratory<'_>,
+    laboratory: &WorkflowRunContext<'_>,
     steps: &[String],
     preset: &Preset,
-    before: &[StageRow],
-) -> anyhow::Result<StageRow> {
-    let cell = laboratory.cell(steps, &Circumstances::of(preset, Counts::default()), Mode::On).await?;
+    before: &[TrajectoryStageRow],
+) -> anyhow::Result<TrajectoryStageRow> {
+    let cell =
+        laboratory.cell(steps, &StressProfile::of(preset, CallsPerCell::default()), WorkflowMode::On).await?;
     let roi = laboratory.roi(&cell);
     let first = before.first().map_or(roi, |first| first.roi);
     let first_robustness = before.first().map_or(cell.robustness, |first| first.robustness);
@@ -187,7 +190,7 @@ async fn stage(
         _ => None,
     };
     let levels: Vec<f64> = before.iter().map(|row| row.roi).chain([roi]).flatten().collect();
-    Ok(StageRow {
+    Ok(TrajectoryStageRow {
         stage: cell.scenario.clone(),
         n: cell.n,
         robustness: cell.robustness,

@@ -1,15 +1,15 @@
 //! `menace workflows add/list/show/rm`.
 
-use menace_store::Workflow;
+use menace_store::WorkflowRecord;
 use serde_json::json;
 
 use crate::arguments::WorkflowsCommand;
 use crate::calling::{now_ms, open_store, runtime};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Align, Table, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 
-pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
         match command {
@@ -44,12 +44,16 @@ pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> 
             WorkflowsCommand::Run(_) | WorkflowsCommand::Impact(_) => {}
         }
         store.close().await?;
-        Ok(Exit::Done)
+        Ok(MenaceExit::Done)
     })
 }
 
-fn table(workflows: &[Workflow]) -> String {
-    let mut table = Table::new(&[("id", Align::Right), ("name", Align::Left), ("steps", Align::Left)]);
+fn table(workflows: &[WorkflowRecord]) -> String {
+    let mut table = TextTable::new(&[
+        ("id", ColumnAlignment::Right),
+        ("name", ColumnAlignment::Left),
+        ("steps", ColumnAlignment::Left),
+    ]);
     for workflow in workflows {
         table.row([
             workflow.id.to_string().into(),

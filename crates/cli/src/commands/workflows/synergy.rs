@@ -3,29 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use menace_analysis::scan::{Whole, read_as_one};
-use menace_model::presets::{Preset, Profile, Severity, canonical};
-use menace_runner::{Circumstances, Counts, Mode, Strategy, WorkflowCell};
-use menace_tracker::measure::{CellKind, Code, Economy, ObservedCell, measure};
+use menace_analysis::scan::{CombinedMeasures, measure_combined};
+use menace_model::presets::{CanonicalProfile, Preset, ProfileSeverity, canonical};
+use menace_runner::{CallsPerCell, InputStrategy, StressProfile, WorkflowCell, WorkflowMode};
+use menace_tracker::measure::{CallEconomics, CellKind, ObservedCell, StaticCodeMetrics, measure};
 use menace_tracker::{robustness_synergy, synergy};
 
-use super::laboratory::Laboratory;
+use super::laboratory::WorkflowRunContext;
 
 /// Metrics by name, as `synergy_<metric>` when they are differences.
-pub(super) type Figures = BTreeMap<String, f64>;
+pub(super) type WorkflowMetricValues = BTreeMap<String, f64>;
 
 /// What was seen of some steps under all scenarios.
-pub(super) struct Made {
-    code: Whole,
+pub(super) struct WorkflowScenarioResults {
+    code: CombinedMeasures,
     churn: Option<f64>,
     pub(super) cells: Vec<(CellKind, WorkflowCell)>,
 }
 
 /// The difference, over everything and under each scenario.
 #[derive(Debug, Default)]
-pub(super) struct Difference {
-    pub(super) overall: Figures,
-    pub(super) scenarios: BTreeMap<String, Figures>,
+pub(super) struct SynergyDifference {
+    pub(super) overall: WorkflowMetricValues,
+    pub(super) scenarios: BTreeMap<String, WorkflowMetricValues>,
 }
 
 /// What reading code says is the same under all scenarios.
@@ -35,33 +35,33 @@ const OF_CODE: [&str; 4] =
 /// Ordinary circumstances, and the scenarios that are named; `all` are those of `menace run-scenarios` and misuse.
 pub(super) fn presets(names: &[String]) -> Vec<Preset> {
     let known = [
-        canonical(Profile::ConcurrencySpike, Severity::Low),
-        canonical(Profile::HostileInput, Severity::Low),
-        canonical(Profile::SchemaDrift, Severity::Low),
-        canonical(Profile::FlakyUpstream, Severity::Low),
-        canonical(Profile::UserMisuse, Severity::Low),
+        canonical(CanonicalProfile::ConcurrencySpike, ProfileSeverity::Low),
+        canonical(CanonicalProfile::HostileInput, ProfileSeverity::Low),
+        canonical(CanonicalProfile::SchemaDrift, ProfileSeverity::Low),
+        canonical(CanonicalProfile::FlakyUpstream, ProfileSeverity::Low),
+        canonical(CanonicalProfile::UserMisuse, ProfileSeverity::Low),
     ];
     let is_wanted = |preset: &Preset| names.iter().any(|name| name == "all" || name == preset.name());
     [Preset::named("normal")].into_iter().chain(known.into_iter().filter(is_wanted)).collect()
 }
 
-impl Made {
+impl WorkflowScenarioResults {
     /// Makes steps under each preset.
     pub(super) async fn of(
-        laboratory: &Laboratory<'_>,
+        laboratory: &WorkflowRunContext<'_>,
         steps: &[String],
         presets: &[Preset],
     ) -> anyhow::Result<Self> {
         let mut cells = Vec::new();
         for preset in presets {
-            let circumstances = Circumstances::of(preset, Counts::default());
+            let circumstances = StressProfile::of(preset, CallsPerCell::default());
             let kind = match circumstances.strategy {
                 _ if circumstances.is_baseline => CellKind::Ordinary,
-                Strategy::Hostile => CellKind::Hostile,
-                Strategy::Misuse => CellKind::Misuse,
+                InputStrategy::Hostile => CellKind::Hostile,
+                InputStrategy::Misuse => CellKind::Misuse,
                 _ => CellKind::Fault,
             };
-            cells.push((kind, laboratory.cell(steps, &circumstances, Mode::On).await?));
+            cells.push((kind, laboratory.cell(steps, &circumstances, WorkflowMode::On).await?));
         }
         let (code, churn) = code_of(laboratory, steps)?;
         Ok(Self { code, churn, cells })
@@ -77,18 +77,22 @@ impl Made {
     }
 
     /// All metrics over some of its cells. Energy and revenue are those of one time: there are as many times alone as together.
-    fn figures(&self, laboratory: &Laboratory<'_>, cells: &[&(CellKind, WorkflowCell)]) -> Figures {
+    fn figures(
+        &self,
+        laboratory: &WorkflowRunContext<'_>,
+        cells: &[&(CellKind, WorkflowCell)],
+    ) -> WorkflowMetricValues {
         let observed: Vec<ObservedCell> = cells.iter().map(|(kind, cell)| observed(*kind, cell)).collect();
-        let code = Code {
+        let code = StaticCodeMetrics {
             maintainability: self.code.maintainability.map(|index| index / 100.0),
             code_quality: self.code.code_quality,
             security_score: self.code.security_score,
             entropy: self.code.entropy,
             churn: self.churn,
         };
-        let economy = Economy { prices: laboratory.prices, watts: laboratory.watts };
+        let economy = CallEconomics { prices: laboratory.prices, watts: laboratory.watts };
         let measured = measure(&observed.iter().collect::<Vec<_>>(), &code, &economy, &BTreeMap::new());
-        let mut figures: Figures =
+        let mut figures: WorkflowMetricValues =
             measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let times: usize = observed.iter().map(|cell| cell.n).sum();
         for name in ["energy_consumption", "revenue"] {
@@ -105,9 +109,13 @@ impl Made {
 }
 
 /// What parts are together beyond what they are alone.
-pub(super) fn difference(laboratory: &Laboratory<'_>, together: &Made, alone: &[Made]) -> Difference {
+pub(super) fn difference(
+    laboratory: &WorkflowRunContext<'_>,
+    together: &WorkflowScenarioResults,
+    alone: &[WorkflowScenarioResults],
+) -> SynergyDifference {
     if alone.is_empty() {
-        return Difference::default();
+        return SynergyDifference::default();
     }
     let mut overall = compared(
         &together.figures(laboratory, &together.cells.iter().collect::<Vec<_>>()),
@@ -120,7 +128,7 @@ pub(super) fn difference(laboratory: &Laboratory<'_>, together: &Made, alone: &[
     let counts = |made: &(CellKind, WorkflowCell)| made.1.n > 0;
     let scenarios = together.cells.iter().filter(|made| counts(made)).filter_map(|made| {
         let scenario = &made.1.scenario;
-        let parts: Option<Vec<Figures>> = alone
+        let parts: Option<Vec<WorkflowMetricValues>> = alone
             .iter()
             .map(|part| Some(part.figures(laboratory, &[part.under(scenario).filter(|made| counts(made))?])))
             .collect();
@@ -135,10 +143,10 @@ pub(super) fn difference(laboratory: &Laboratory<'_>, together: &Made, alone: &[
         );
         (!figures.is_empty()).then(|| (scenario.clone(), figures))
     });
-    Difference { overall, scenarios: scenarios.collect() }
+    SynergyDifference { overall, scenarios: scenarios.collect() }
 }
 
-fn compared(together: &Figures, alone: &[Figures]) -> Figures {
+fn compared(together: &WorkflowMetricValues, alone: &[WorkflowMetricValues]) -> WorkflowMetricValues {
     let of = |name: &str| -> Vec<Option<f64>> { alone.iter().map(|part| part.get(name).copied()).collect() };
     together
         .iter()
@@ -153,8 +161,8 @@ fn compared(together: &Figures, alone: &[Figures]) -> Figures {
 }
 
 /// How near each step comes to its best time, together and alone. The best time is the shorter of the two.
-fn efficiency(together: &Made, alone: &[Made]) -> Option<f64> {
-    let parts = alone.iter().filter_map(Made::ordinary).flat_map(|cell| &cell.steps);
+fn efficiency(together: &WorkflowScenarioResults, alone: &[WorkflowScenarioResults]) -> Option<f64> {
+    let parts = alone.iter().filter_map(WorkflowScenarioResults::ordinary).flat_map(|cell| &cell.steps);
     let differences: Vec<f64> = parts
         .filter_map(|part| {
             let same = |step: &&menace_runner::StepTelemetry| step.section == part.section;
@@ -185,7 +193,10 @@ fn observed(kind: CellKind, cell: &WorkflowCell) -> ObservedCell {
 }
 
 /// The code of the modules of steps as one, and the mean of how much of them changed.
-fn code_of(laboratory: &Laboratory<'_>, steps: &[String]) -> anyhow::Result<(Whole, Option<f64>)> {
+fn code_of(
+    laboratory: &WorkflowRunContext<'_>,
+    steps: &[String],
+) -> anyhow::Result<(CombinedMeasures, Option<f64>)> {
     let inventory = &laboratory.scan.inventory;
     let names: BTreeSet<&str> = steps.iter().filter_map(|step| Some(step.split_once(':')?.0)).collect();
     let mut read = Vec::new();
@@ -195,5 +206,5 @@ fn code_of(laboratory: &Laboratory<'_>, steps: &[String]) -> anyhow::Result<(Who
         read.push((module, text));
     }
     let churn: Vec<f64> = read.iter().filter_map(|(module, _)| Some(module.churn.as_ref()?.ratio)).collect();
-    Ok((read_as_one(&read), menace_tracker::statistics::mean(&churn)))
+    Ok((measure_combined(&read), menace_tracker::statistics::mean(&churn)))
 }

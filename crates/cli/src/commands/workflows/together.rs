@@ -9,20 +9,20 @@ use menace_model::presets::Preset;
 use menace_runner::WorkflowCell;
 use serde::Serialize;
 
-use crate::arguments::WorkflowsRun;
+use crate::arguments::WorkflowsRunArguments;
 use crate::calling::{open_store, runtime};
 use crate::commands::exporters::record_synergy;
 use crate::commands::map;
-use crate::commands::reading::Purpose;
+use crate::commands::reading::ScanPurpose;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
-use crate::exit::Exit;
-use crate::terminal::{Stage, note, print, print_json};
+use crate::exit::MenaceExit;
+use crate::terminal::{StageSpinner, note, print, print_json};
 use crate::tracking::with_history;
 
-use super::laboratory::{Laboratory, steps_of};
+use super::laboratory::{WorkflowRunContext, steps_of};
 use super::reports;
-use super::synergy::{Difference, Figures, Made, difference, presets};
+use super::synergy::{SynergyDifference, WorkflowMetricValues, WorkflowScenarioResults, difference, presets};
 
 /// What all workflows together are called.
 const ALL: &str = "all_workflows";
@@ -37,17 +37,17 @@ pub(super) struct WorkflowRow {
     #[serde(flatten)]
     pub(super) cell: WorkflowCell,
     /// What its parts are together, compared with each alone.
-    pub(super) synergy: Figures,
+    pub(super) synergy: WorkflowMetricValues,
     /// The same under each scenario.
-    pub(super) scenario_synergy: BTreeMap<String, Figures>,
+    pub(super) scenario_synergy: BTreeMap<String, WorkflowMetricValues>,
 }
 
 impl WorkflowRow {
     fn new(
-        laboratory: &Laboratory<'_>,
+        laboratory: &WorkflowRunContext<'_>,
         name: &str,
-        together: &Made,
-        difference: Difference,
+        together: &WorkflowScenarioResults,
+        difference: SynergyDifference,
     ) -> anyhow::Result<Self> {
         let cell = together.ordinary().context("nothing was made in ordinary circumstances")?.clone();
         Ok(Self {
@@ -60,12 +60,16 @@ impl WorkflowRow {
     }
 }
 
-pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    configuration: &Configuration,
+    arguments: &WorkflowsRunArguments,
+) -> anyhow::Result<MenaceExit> {
     let presets = presets(&arguments.scenarios);
     runtime()?.block_on(async {
-        let laboratory = Laboratory::open(configuration, &arguments.common, Purpose::ModuleMap).await?;
+        let laboratory =
+            WorkflowRunContext::open(configuration, &arguments.common, ScanPurpose::ModuleMap).await?;
         let workflows = chosen(configuration, arguments, &laboratory).await?;
-        let progress = Stage::new();
+        let progress = StageSpinner::new();
         let (mut rows, mut each) = (Vec::new(), Vec::new());
         for (name, steps) in &workflows {
             let (row, made) = row(&laboratory, name, steps, &presets, &progress).await?;
@@ -73,7 +77,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> an
             each.push(made);
         }
         if workflows.len() > 1 {
-            progress.say(ALL);
+            progress.show_message(ALL);
             rows.push(all_together(&laboratory, &workflows, &each, &presets).await?);
         }
         drop(progress);
@@ -84,20 +88,20 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> an
             print(&reports::workflows(&rows))?;
         }
         let fails = rows.iter().any(|row| row.cell.robustness.is_some_and(|robustness| robustness < 1.0));
-        Ok(if fails { Exit::Found } else { Exit::Done })
+        Ok(if fails { MenaceExit::Found } else { MenaceExit::Done })
     })
 }
 
 /// Keeps the synergy of the largest workflow that was made: of all together, if there are several.
 async fn note_synergy(
     configuration: &Configuration,
-    laboratory: &Laboratory<'_>,
+    laboratory: &WorkflowRunContext<'_>,
     rows: &[WorkflowRow],
 ) -> anyhow::Result<()> {
     let Some(row) = rows.last().filter(|row| !row.synergy.is_empty()) else { return Ok(()) };
     let directory = configuration.data_directory();
     let measured = with_history(&directory, &laboratory.scan.inventory.root, |history| {
-        let next = history.next("synergy_profitability", &[]);
+        let next = history.forecast_next("synergy_profitability", &[]);
         let lucrativity = next.and_then(|next| Some(next.steps.first()?.value));
         let mut overall = row.synergy.clone();
         overall.extend(lucrativity.map(|value| ("synergy_projected_lucrativity".to_owned(), value)));
@@ -109,8 +113,8 @@ async fn note_synergy(
 
 async fn chosen(
     configuration: &Configuration,
-    arguments: &WorkflowsRun,
-    laboratory: &Laboratory<'_>,
+    arguments: &WorkflowsRunArguments,
+    laboratory: &WorkflowRunContext<'_>,
 ) -> anyhow::Result<Vec<(String, Vec<String>)>> {
     if arguments.dynamic_workflows {
         return Ok(dynamic(laboratory));
@@ -129,7 +133,7 @@ async fn chosen(
 }
 
 /// A workflow for each group of modules: their public functions that can be called, in the order of the modules.
-fn dynamic(laboratory: &Laboratory<'_>) -> Vec<(String, Vec<String>)> {
+fn dynamic(laboratory: &WorkflowRunContext<'_>) -> Vec<(String, Vec<String>)> {
     let map: ModuleMap = map::build(&laboratory.scan, &map::default_options());
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (path, group) in &map.modules {
@@ -137,13 +141,13 @@ fn dynamic(laboratory: &Laboratory<'_>) -> Vec<(String, Vec<String>)> {
             let is_public =
                 !target.section.name.starts_with('_') && target.section.kind == SectionKind::Function;
             let is_callable =
-                matches!(&target.described, Some(menace_model::calls::Described::Callable { .. }));
+                matches!(&target.described, Some(menace_model::calls::SectionDescription::Callable { .. }));
             target.path == *path && is_public && is_callable
         });
         groups
             .entry(format!("group_{group}"))
             .or_default()
-            .extend(functions.map(menace_runner::Target::name));
+            .extend(functions.map(menace_runner::CallableSection::name));
     }
     groups.retain(|_, steps| !steps.is_empty());
     for steps in groups.values_mut() {
@@ -154,19 +158,19 @@ fn dynamic(laboratory: &Laboratory<'_>) -> Vec<(String, Vec<String>)> {
 
 /// A workflow, and what was seen of it beside its row: all workflows together are compared with it.
 async fn row(
-    laboratory: &Laboratory<'_>,
+    laboratory: &WorkflowRunContext<'_>,
     name: &str,
     steps: &[String],
     presets: &[Preset],
-    progress: &Stage,
-) -> anyhow::Result<(WorkflowRow, Made)> {
-    progress.say(name);
-    let together = Made::of(laboratory, steps, presets).await?;
+    progress: &StageSpinner,
+) -> anyhow::Result<(WorkflowRow, WorkflowScenarioResults)> {
+    progress.show_message(name);
+    let together = WorkflowScenarioResults::of(laboratory, steps, presets).await?;
     let mut alone = Vec::new();
     if steps.len() > 1 {
         for step in steps {
-            progress.say(&format!("{name}: {step} alone"));
-            alone.push(Made::of(laboratory, std::slice::from_ref(step), presets).await?);
+            progress.show_message(&format!("{name}: {step} alone"));
+            alone.push(WorkflowScenarioResults::of(laboratory, std::slice::from_ref(step), presets).await?);
         }
     }
     let row = WorkflowRow::new(laboratory, name, &together, difference(laboratory, &together, &alone))?;
@@ -174,12 +178,12 @@ async fn row(
 }
 
 async fn all_together(
-    laboratory: &Laboratory<'_>,
+    laboratory: &WorkflowRunContext<'_>,
     workflows: &[(String, Vec<String>)],
-    alone: &[Made],
+    alone: &[WorkflowScenarioResults],
     presets: &[Preset],
 ) -> anyhow::Result<WorkflowRow> {
     let steps: Vec<String> = workflows.iter().flat_map(|(_, steps)| steps.iter().cloned()).collect();
-    let together = Made::of(laboratory, &steps, presets).await?;
+    let together = WorkflowScenarioResults::of(laboratory, &steps, presets).await?;
     WorkflowRow::new(laboratory, ALL, &together, difference(laboratory, &together, alone))
 }

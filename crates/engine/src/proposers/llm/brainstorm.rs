@@ -1,10 +1,10 @@
 //! Ideas of a model for failures that no proposal fixed. Ideas are not changes: they are stored as memories, and later
 //! prompts show the relevant ones.
 
-use super::count;
-use super::model::{Message, Model, ModelError, Request, Role};
-use super::proposer::Pricing;
-use crate::budget::{Cost, Left};
+use super::model::{ChatMessage, ChatRole, LanguageModel, ModelError, ModelRequest};
+use super::proposer::ModelPricing;
+use super::token_count;
+use crate::budget::{RemainingBudget, StepCost};
 use crate::secrets::scrubbed;
 
 const RULES: &str = "You advise engineers who improve Python code. Answer with at most five ideas, each on a line of its own \
@@ -15,20 +15,20 @@ const LONGEST: usize = 400;
 
 /// Asks a model for ideas about the remaining failures, unless the request could exceed the remaining budget.
 pub async fn ideas(
-    model: &dyn Model,
+    model: &dyn LanguageModel,
     failing: &[String],
-    pricing: &Pricing,
-    left: &Left,
-) -> Result<(Vec<String>, Cost), ModelError> {
-    let nothing = Cost { money: Some(0.0), ..Cost::default() };
+    pricing: &ModelPricing,
+    left: &RemainingBudget,
+) -> Result<(Vec<String>, StepCost), ModelError> {
+    let nothing = StepCost { money: Some(0.0), ..StepCost::default() };
     let question =
         format!("These failures remain, and no proposal so far fixed them:\n{}", failing.join("\n"));
-    let say = |role, text: &str| Message { role, content: scrubbed(text) };
-    let messages = vec![say(Role::System, RULES), say(Role::User, &question)];
-    let input = count::tokens_of(&messages);
+    let say = |role, text: &str| ChatMessage { role, content: scrubbed(text) };
+    let messages = vec![say(ChatRole::System, RULES), say(ChatRole::User, &question)];
+    let input = token_count::tokens_of(&messages);
     let Ok(max_tokens) = pricing.allowed(model.name(), input, left) else { return Ok((Vec::new(), nothing)) };
     let began = std::time::Instant::now();
-    let reply = model.ask(&Request { messages, max_tokens }).await?;
+    let reply = model.ask(&ModelRequest { messages, max_tokens }).await?;
     let found = reply
         .text
         .lines()

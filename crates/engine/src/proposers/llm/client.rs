@@ -9,13 +9,13 @@ use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use tracing::{Instrument, info_span};
 
-use super::count;
-use super::model::{Model, ModelError, Reply, Request};
-use super::stream::{Parts, said};
+use super::model::{LanguageModel, ModelError, ModelReply, ModelRequest};
+use super::stream::{PartialModelReply, error_message};
+use super::token_count;
 
 /// Address and limits of a model endpoint.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     /// Base URL, including `/v1`.
     pub base_url: String,
     /// API key.
@@ -31,7 +31,7 @@ pub struct Endpoint {
 /// A model reached over HTTP.
 #[derive(Debug)]
 pub struct HttpModel {
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     client: Client,
     /// Time at which the next request may be sent.
     next: Mutex<Option<Instant>>,
@@ -45,7 +45,7 @@ const BYTES_PER_TOKEN: usize = 600;
 const LEAST_BYTES: usize = 1 << 20;
 
 /// Failure of one attempt.
-enum Failure {
+enum ModelAttemptFailure {
     Final(ModelError),
     /// A transient failure, with the delay that the server asked for.
     Passing(String, Option<Duration>),
@@ -53,13 +53,13 @@ enum Failure {
 
 impl HttpModel {
     /// Creates the client of an endpoint.
-    pub fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
+    pub fn new(endpoint: ModelEndpoint) -> Result<Self, ModelError> {
         let client = client()?;
         Ok(Self { endpoint, client, next: Mutex::new(None) })
     }
 
     /// Waits for the rate limit.
-    async fn turn(&self) {
+    async fn wait_for_rate_limit(&self) {
         let Some(apart) = Duration::from_mins(1).checked_div(self.endpoint.per_minute) else { return };
         let at = {
             let Ok(mut next) = self.next.lock() else { return };
@@ -70,15 +70,18 @@ impl HttpModel {
         tokio::time::sleep_until(at.into()).await;
     }
 
-    async fn attempt(&self, body: &Value, most: usize) -> Result<Parts, Failure> {
-        self.turn().await;
+    async fn attempt(&self, body: &Value, most: usize) -> Result<PartialModelReply, ModelAttemptFailure> {
+        self.wait_for_rate_limit().await;
         let address = format!("{}/chat/completions", self.endpoint.base_url.trim_end_matches('/'));
         let mut request = self.client.post(address).json(body);
         if let Some(key) = &self.endpoint.key {
             request = request.bearer_auth(key.expose());
         }
-        let response = request.send().await.map_err(|error| Failure::Passing(described(&error), None))?;
-        let response = accepted(response).await?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| ModelAttemptFailure::Passing(describe_error(&error), None))?;
+        let response = check_status(response).await?;
         let kind = response.headers().get("content-type").and_then(|value| value.to_str().ok());
         let is_whole = kind.is_some_and(|kind| kind.starts_with("application/json"));
         read(response, is_whole, most).await
@@ -89,13 +92,13 @@ impl HttpModel {
         body: &Value,
         most: usize,
         last: &Mutex<Option<String>>,
-    ) -> Result<Parts, ModelError> {
+    ) -> Result<PartialModelReply, ModelError> {
         let mut wait = FIRST_WAIT;
         loop {
             match self.attempt(body, most).await {
                 Ok(parts) => return Ok(parts),
-                Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Passing(problem, asked)) => {
+                Err(ModelAttemptFailure::Final(error)) => return Err(error),
+                Err(ModelAttemptFailure::Passing(problem, asked)) => {
                     tracing::debug!("retrying request to {}: {problem}", self.endpoint.model);
                     if let Ok(mut last) = last.lock() {
                         *last = Some(problem);
@@ -109,12 +112,12 @@ impl HttpModel {
 }
 
 #[async_trait]
-impl Model for HttpModel {
+impl LanguageModel for HttpModel {
     fn name(&self) -> &str {
         &self.endpoint.model
     }
 
-    async fn ask(&self, request: &Request) -> Result<Reply, ModelError> {
+    async fn ask(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let body = json!({
             "model": self.endpoint.model,
             "messages": request.messages,
@@ -134,16 +137,16 @@ impl Model for HttpModel {
         };
         let is_cut = parts.is_cut;
         Ok(match parts.usage {
-            Some(usage) => Reply {
+            Some(usage) => ModelReply {
                 text: parts.text,
                 input_tokens: usage.prompt_tokens,
                 output_tokens: usage.completion_tokens,
                 is_counted_there: true,
                 is_cut,
             },
-            None => Reply {
-                input_tokens: count::tokens_of(&request.messages),
-                output_tokens: count::tokens(&parts.text),
+            None => ModelReply {
+                input_tokens: token_count::tokens_of(&request.messages),
+                output_tokens: token_count::tokens(&parts.text),
                 text: parts.text,
                 is_counted_there: false,
                 is_cut,
@@ -160,38 +163,42 @@ pub(crate) fn client() -> Result<Client, ModelError> {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let build = Client::builder().connect_timeout(Duration::from_secs(10)).build();
-    build.map_err(|error| ModelError::Garbled { problem: described(&error) })
+    build.map_err(|error| ModelError::Garbled { problem: describe_error(&error) })
 }
 
 /// Reads a whole answer.
-async fn read(mut response: Response, is_whole: bool, most: usize) -> Result<Parts, Failure> {
-    let mut parts = Parts::default();
+async fn read(
+    mut response: Response,
+    is_whole: bool,
+    most: usize,
+) -> Result<PartialModelReply, ModelAttemptFailure> {
+    let mut parts = PartialModelReply::default();
     let mut whole = Vec::new();
     loop {
         match response.chunk().await {
-            Err(error) => return Err(Failure::Passing(described(&error), None)),
+            Err(error) => return Err(ModelAttemptFailure::Passing(describe_error(&error), None)),
             Ok(None) => break,
             Ok(Some(bytes)) if is_whole => {
                 whole.extend_from_slice(&bytes);
                 if whole.len() > most {
-                    return Err(Failure::Final(ModelError::TooLong { most }));
+                    return Err(ModelAttemptFailure::Final(ModelError::TooLong { most }));
                 }
             }
-            Ok(Some(bytes)) => parts.take(&bytes, most).map_err(Failure::Final)?,
+            Ok(Some(bytes)) => parts.take(&bytes, most).map_err(ModelAttemptFailure::Final)?,
         }
         if parts.is_done {
             return Ok(parts);
         }
     }
-    if is_whole { parts.json(&whole) } else { parts.end() }.map_err(Failure::Final)?;
+    if is_whole { parts.json(&whole) } else { parts.end() }.map_err(ModelAttemptFailure::Final)?;
     if parts.text.is_empty() && !is_whole && !parts.is_done {
         let problem = "the stream ended before an answer".to_owned();
-        return Err(Failure::Final(ModelError::Garbled { problem }));
+        return Err(ModelAttemptFailure::Final(ModelError::Garbled { problem }));
     }
     Ok(parts)
 }
 
-async fn accepted(mut response: Response) -> Result<Response, Failure> {
+async fn check_status(mut response: Response) -> Result<Response, ModelAttemptFailure> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -201,18 +208,20 @@ async fn accepted(mut response: Response) -> Result<Response, Failure> {
         Ok(Some(bytes)) => bytes.to_vec(),
         Ok(None) | Err(_) => Vec::new(),
     };
-    let message = serde_json::from_slice::<Value>(&start)
-        .map_or_else(|_| String::from_utf8_lossy(&start).chars().take(200).collect(), |value| said(&value));
+    let message = serde_json::from_slice::<Value>(&start).map_or_else(
+        |_| String::from_utf8_lossy(&start).chars().take(200).collect(),
+        |value| error_message(&value),
+    );
     let is_passing = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
     Err(if is_passing {
-        Failure::Passing(format!("{status}: {message}"), wait.map(Duration::from_secs))
+        ModelAttemptFailure::Passing(format!("{status}: {message}"), wait.map(Duration::from_secs))
     } else {
-        Failure::Final(ModelError::Refused { status: status.as_u16(), message })
+        ModelAttemptFailure::Final(ModelError::Refused { status: status.as_u16(), message })
     })
 }
 
 /// Error message without the URL, which may contain a password.
-pub(super) fn described(error: &reqwest::Error) -> String {
+pub(super) fn describe_error(error: &reqwest::Error) -> String {
     let mut text = match error {
         error if error.is_connect() => "failed to connect".to_owned(),
         error if error.is_timeout() => "timed out".to_owned(),

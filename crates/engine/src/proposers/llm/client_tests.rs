@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::client::{Endpoint, HttpModel};
-use super::embed::HttpEmbedder;
-use super::model::{Message, Model as _, ModelError, Request, Role};
-use crate::memory::Embed as _;
+use super::client::{HttpModel, ModelEndpoint};
+use super::embedder::HttpEmbedder;
+use super::model::{ChatMessage, ChatRole, LanguageModel as _, ModelError, ModelRequest};
+use crate::memory::TextEmbedder as _;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n\
      {\"choices\": [{\"message\": {\"content\": \"yes\"}}], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 1}}";
@@ -52,12 +52,15 @@ fn take_request(stream: &TcpStream) {
     let _ = reader.read_exact(&mut body);
 }
 
-fn endpoint(base_url: String, timeout: Duration, per_minute: u32) -> Endpoint {
-    Endpoint { base_url, key: None, model: "scripted".into(), timeout, per_minute }
+fn endpoint(base_url: String, timeout: Duration, per_minute: u32) -> ModelEndpoint {
+    ModelEndpoint { base_url, key: None, model: "scripted".into(), timeout, per_minute }
 }
 
-fn request() -> Request {
-    Request { messages: vec![Message { role: Role::User, content: "is it?".into() }], max_tokens: 100 }
+fn request() -> ModelRequest {
+    ModelRequest {
+        messages: vec![ChatMessage { role: ChatRole::User, content: "is it?".into() }],
+        max_tokens: 100,
+    }
 }
 
 #[tokio::test]

@@ -4,23 +4,23 @@ mod brainstorm;
 mod client;
 #[cfg(test)]
 mod client_tests;
-mod count;
 pub mod edits;
-mod embed;
+mod embedder;
 mod model;
 mod prompt;
 mod proposer;
-mod record;
+mod recording;
 mod stream;
 mod template;
+mod token_count;
 
 pub use brainstorm::ideas;
 pub(crate) use client::client as http_client;
-pub use client::{Endpoint, HttpModel};
+pub use client::{HttpModel, ModelEndpoint};
 
-pub use embed::HttpEmbedder;
-pub use model::{Message, Model, ModelError, Reply, Request, Role};
-pub use prompt::{Standing, Wording};
-pub use proposer::{Llm, Pricing};
-pub use record::{Recorded, Recording};
-pub use template::{Template, TemplateError};
+pub use embedder::HttpEmbedder;
+pub use model::{ChatMessage, ChatRole, LanguageModel, ModelError, ModelReply, ModelRequest};
+pub use prompt::{ModuleMetricHistory, PromptSettings};
+pub use proposer::{LlmProposer, ModelPricing};
+pub use recording::{ModelRecording, RecordedModel};
+pub use template::{PromptTemplateError, PromptTemplates};

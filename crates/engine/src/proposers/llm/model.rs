@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum ChatRole {
     /// Instructions.
     System,
     /// The request.
@@ -20,25 +20,25 @@ pub enum Role {
 
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct ChatMessage {
     /// Author.
-    pub role: Role,
+    pub role: ChatRole,
     /// The text.
     pub content: String,
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct ModelRequest {
     /// Conversation so far.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// Maximum length of the answer.
     pub max_tokens: u64,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct ModelReply {
     /// The text.
     pub text: String,
     /// Tokens of the request.
@@ -108,9 +108,9 @@ impl ModelError {
 
 /// A language model.
 #[async_trait]
-pub trait Model: Send + Sync {
+pub trait LanguageModel: Send + Sync {
     /// Name of the model.
     fn name(&self) -> &str;
     /// Sends a request and returns the answer.
-    async fn ask(&self, request: &Request) -> Result<Reply, ModelError>;
+    async fn ask(&self, request: &ModelRequest) -> Result<ModelReply, ModelError>;
 }

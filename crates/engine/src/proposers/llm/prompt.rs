@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::model::{Message, Role};
-use super::template::{Template, TemplateError};
-use crate::proposers::Question;
+use super::model::{ChatMessage, ChatRole};
+use super::template::{PromptTemplateError, PromptTemplates};
+use crate::editable_source::EditableSource;
+use crate::proposers::ProposalRequest;
 use crate::secrets::scrubbed;
-use crate::source::Source;
 use crate::syntax::{Ranged, Stmt};
 use crate::transforms::Cause;
 
@@ -19,7 +19,7 @@ A unified diff is accepted too. Change only the file that is shown. Lines that s
 
 /// Metrics of a module over the last cycles.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
+pub struct ModuleMetricHistory {
     /// Current value of each metric, and its value in the previous cycle.
     pub metrics: BTreeMap<String, (f64, Option<f64>)>,
     /// Changes of ROI from cycle to cycle, the newest last.
@@ -31,9 +31,9 @@ const LITTLE: f64 = 0.005;
 /// Efficiency below which the prompt is about efficiency.
 const POOR: f64 = 0.5;
 
-impl Standing {
+impl ModuleMetricHistory {
     /// Topic of the prompt: the metric that decreased, or `roi` if ROI stalled.
-    pub fn fell(&self) -> Option<&'static str> {
+    pub fn topic(&self) -> Option<&'static str> {
         let fell = |name: &str| {
             self.metrics
                 .get(name)
@@ -53,9 +53,9 @@ impl Standing {
 
 /// Settings from which prompts are built.
 #[derive(Debug)]
-pub struct Wording {
+pub struct PromptSettings {
     /// Prompt templates.
-    pub templates: Template,
+    pub templates: PromptTemplates,
     /// Maximum length of a prompt, in characters.
     pub max_length: Option<usize>,
     /// Custom background text; `{path}`, `{description}`, `{context}` and `{func}` are replaced.
@@ -69,16 +69,16 @@ pub struct Wording {
     /// Test command of the repository.
     pub testing: String,
     /// Metrics of modules, by path.
-    pub standings: BTreeMap<String, Standing>,
+    pub standings: BTreeMap<String, ModuleMetricHistory>,
 }
 
-impl Wording {
+impl PromptSettings {
     /// Messages of a request. `memories` are lessons from earlier runs.
     pub(super) fn messages(
         &self,
-        question: &Question<'_>,
+        question: &ProposalRequest<'_>,
         memories: &[String],
-    ) -> Result<Vec<Message>, TemplateError> {
+    ) -> Result<Vec<ChatMessage>, PromptTemplateError> {
         let snippet = snippet(question);
         let mut prompt = self.rendered(question, memories, &snippet, true)?;
         if let Some(most) = self.max_length {
@@ -91,18 +91,18 @@ impl Wording {
                 prompt = prompt.chars().take(most).collect();
             }
         }
-        let say = |role, content: &str| Message { role, content: scrubbed(content) };
-        Ok(vec![say(Role::System, RULES), say(Role::User, &prompt)])
+        let say = |role, content: &str| ChatMessage { role, content: scrubbed(content) };
+        Ok(vec![say(ChatRole::System, RULES), say(ChatRole::User, &prompt)])
     }
 
     fn rendered(
         &self,
-        question: &Question<'_>,
+        question: &ProposalRequest<'_>,
         memories: &[String],
         snippet: &str,
         with_metrics: bool,
-    ) -> Result<String, TemplateError> {
-        let empty = Standing::default();
+    ) -> Result<String, PromptTemplateError> {
+        let empty = ModuleMetricHistory::default();
         let standing = self.standings.get(question.path).unwrap_or(&empty);
         let number = |value: f64| format!("{value:.3}");
         let metrics: Vec<Value> = standing
@@ -120,7 +120,7 @@ impl Wording {
             .collect();
         let deltas: Vec<String> = standing.roi_deltas.iter().map(|delta| format!("{delta:+.3}")).collect();
         let (call, line) = shown(question);
-        let name = self.templates.chosen(standing.fell(), question.earlier.len());
+        let name = self.templates.chosen(standing.topic(), question.earlier.len());
         let values = json!({
             "section": question.reason.section,
             "path": question.path,
@@ -139,7 +139,7 @@ impl Wording {
     }
 
     /// Background block with labelled parts: layout, environment, tests and code.
-    fn background_of(&self, question: &Question<'_>, snippet: &str) -> String {
+    fn background_of(&self, question: &ProposalRequest<'_>, snippet: &str) -> String {
         let function = question.reason.section.split_once(':').map_or("", |(_, name)| name);
         if let Some(template) = &self.background {
             return template
@@ -167,7 +167,7 @@ impl Wording {
 
 /// Names of the modules that a file imports.
 fn imports(text: &str) -> Vec<String> {
-    let Some(source) = Source::parse(text) else { return Vec::new() };
+    let Some(source) = EditableSource::parse(text) else { return Vec::new() };
     let mut found: Vec<String> = source
         .body()
         .iter()
@@ -183,8 +183,8 @@ fn imports(text: &str) -> Vec<String> {
 }
 
 /// Relevant statements of the module: imports, assignments, the section, and the statement with the failing line.
-fn snippet(question: &Question<'_>) -> String {
-    let Some(source) = Source::parse(question.text) else { return question.text.to_owned() };
+fn snippet(question: &ProposalRequest<'_>) -> String {
+    let Some(source) = EditableSource::parse(question.text) else { return question.text.to_owned() };
     let name = question.reason.section.split_once(':').map_or("", |(_, name)| name);
     let (section, line) = match question.cause {
         Cause::Failure(failed) => (failed.section.as_str(), failed.line),
@@ -208,7 +208,7 @@ fn snippet(question: &Question<'_>) -> String {
 }
 
 /// Text of the failing call, and the failing line with its number.
-fn shown(question: &Question<'_>) -> (Option<String>, Option<(u32, String)>) {
+fn shown(question: &ProposalRequest<'_>) -> (Option<String>, Option<(u32, String)>) {
     let Cause::Failure(failed) = question.cause else { return (None, None) };
     let arguments: Vec<String> =
         failed.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -227,15 +227,15 @@ fn shown(question: &Question<'_>) -> (Option<String>, Option<(u32, String)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::causes::Reason;
-    use crate::proposers::Attempt;
-    use crate::transforms::Failed;
+    use crate::causes::RankedCause;
+    use crate::proposers::RejectedAttempt;
+    use crate::transforms::SectionFailure;
 
     const CART: &str = "import os\nfrom math import sqrt\n\nAPI_KEY = 'sk-abcdefghijklmnopqrstuv'\n\n\ndef mean(prices):\n    return sum(prices) / len(prices)\n\n\ndef other():\n    return 1\n";
 
-    fn wording(max_length: Option<usize>) -> Wording {
-        Wording {
-            templates: Template::load(None, None).unwrap(),
+    fn wording(max_length: Option<usize>) -> PromptSettings {
+        PromptSettings {
+            templates: PromptTemplates::load(None, None).unwrap(),
             max_length,
             background: None,
             prefix: "[internal]".into(),
@@ -246,14 +246,14 @@ mod tests {
         }
     }
 
-    fn prompt(wording: &Wording, earlier: &[Attempt]) -> String {
-        let reason = Reason {
+    fn prompt(wording: &PromptSettings, earlier: &[RejectedAttempt]) -> String {
+        let reason = RankedCause {
             section: "cart:mean".into(),
             summary: "ZeroDivisionError under normal: division by zero".into(),
             shown: Vec::new(),
             weight: 1.0,
         };
-        let failed = Failed {
+        let failed = SectionFailure {
             section: "mean".into(),
             line: 8,
             kind: "crash".into(),
@@ -263,13 +263,13 @@ mod tests {
             arguments: vec![("prices".into(), "[]".into())],
         };
         let cause = Cause::Failure(failed);
-        let question = Question {
+        let question = ProposalRequest {
             reason: &reason,
             cause: &cause,
             path: "cart.py",
             text: CART,
             earlier,
-            left: crate::budget::Left::default(),
+            left: crate::budget::RemainingBudget::default(),
         };
         let messages = wording.messages(&question, &["a guard helped in cart:total".to_owned()]).unwrap();
         messages[1].content.clone()
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_prompt_shows_why_earlier_attempts_were_rejected() {
-        let attempt = Attempt {
+        let attempt = RejectedAttempt {
             proposal: None,
             diff: "-    return sum(prices)".into(),
             problem: "regressions: cart:mean".into(),
@@ -313,15 +313,18 @@ mod tests {
 
     #[test]
     fn the_metric_that_decreased_selects_the_topic() {
-        let standing = |name: &str, now: f64, before: Option<f64>| Standing {
+        let standing = |name: &str, now: f64, before: Option<f64>| ModuleMetricHistory {
             metrics: BTreeMap::from([(name.to_owned(), (now, before))]),
             roi_deltas: Vec::new(),
         };
-        assert_eq!(standing("security_score", 0.5, Some(0.9)).fell(), Some("security"));
-        assert_eq!(standing("security_score", 0.9, Some(0.5)).fell(), None);
-        assert_eq!(standing("efficiency", 0.2, None).fell(), Some("efficiency"));
-        let stalled = Standing { roi_deltas: vec![0.0, 0.001], ..Standing::default() };
-        assert_eq!(stalled.fell(), Some("roi"));
-        assert_eq!(Standing { roi_deltas: vec![0.0, 0.1], ..Standing::default() }.fell(), None);
+        assert_eq!(standing("security_score", 0.5, Some(0.9)).topic(), Some("security"));
+        assert_eq!(standing("security_score", 0.9, Some(0.5)).topic(), None);
+        assert_eq!(standing("efficiency", 0.2, None).topic(), Some("efficiency"));
+        let stalled = ModuleMetricHistory { roi_deltas: vec![0.0, 0.001], ..ModuleMetricHistory::default() };
+        assert_eq!(stalled.topic(), Some("roi"));
+        assert_eq!(
+            ModuleMetricHistory { roi_deltas: vec![0.0, 0.1], ..ModuleMetricHistory::default() }.topic(),
+            None
+        );
     }
 }

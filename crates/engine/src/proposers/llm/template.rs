@@ -20,7 +20,7 @@ const OWN: &str = "GPT_SECTION_TEMPLATE";
 
 /// Failure to load or render a template.
 #[derive(Debug, Error)]
-pub enum TemplateError {
+pub enum PromptTemplateError {
     /// A template could not be read.
     #[error("failed to read template {path}: {source}")]
     Read {
@@ -41,16 +41,16 @@ pub enum TemplateError {
 
 /// All prompt templates.
 #[derive(Debug)]
-pub struct Template {
+pub struct PromptTemplates {
     environment: Environment<'static>,
     names: Vec<String>,
     has_own: bool,
 }
 
-impl Template {
+impl PromptTemplates {
     /// Loads the built-in templates, those of a directory, which override them by name, and `own`, which is used for
     /// every topic.
-    pub fn load(directory: Option<&Path>, own: Option<&Path>) -> Result<Self, TemplateError> {
+    pub fn load(directory: Option<&Path>, own: Option<&Path>) -> Result<Self, PromptTemplateError> {
         let mut environment = Environment::new();
         let mut all: Vec<(String, String)> =
             BUILT_IN.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
@@ -62,7 +62,7 @@ impl Template {
         }
         let mut names = Vec::new();
         for (name, text) in all {
-            let wrong = |error: minijinja::Error| TemplateError::Wrong {
+            let wrong = |error: minijinja::Error| PromptTemplateError::Wrong {
                 name: name.clone(),
                 problem: format!("{error:#}"),
             };
@@ -86,8 +86,12 @@ impl Template {
             .unwrap_or_else(|| BASE.into())
     }
 
-    pub(super) fn render(&self, name: &str, values: &serde_json::Value) -> Result<String, TemplateError> {
-        let wrong = |error: minijinja::Error| TemplateError::Wrong {
+    pub(super) fn render(
+        &self,
+        name: &str,
+        values: &serde_json::Value,
+    ) -> Result<String, PromptTemplateError> {
+        let wrong = |error: minijinja::Error| PromptTemplateError::Wrong {
             name: name.into(),
             problem: format!("{error:#}"),
         };
@@ -95,8 +99,8 @@ impl Template {
     }
 }
 
-fn of_directory(directory: &Path) -> Result<Vec<(String, String)>, TemplateError> {
-    let wrong = |source| TemplateError::Read { path: directory.display().to_string(), source };
+fn of_directory(directory: &Path) -> Result<Vec<(String, String)>, PromptTemplateError> {
+    let wrong = |source| PromptTemplateError::Read { path: directory.display().to_string(), source };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
@@ -109,9 +113,9 @@ fn of_directory(directory: &Path) -> Result<Vec<(String, String)>, TemplateError
     Ok(found)
 }
 
-fn read(path: &Path) -> Result<String, TemplateError> {
+fn read(path: &Path) -> Result<String, PromptTemplateError> {
     std::fs::read_to_string(path)
-        .map_err(|source| TemplateError::Read { path: path.display().to_string(), source })
+        .map_err(|source| PromptTemplateError::Read { path: path.display().to_string(), source })
 }
 
 #[cfg(test)]
@@ -120,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_topic_selects_a_template_and_otherwise_they_take_turns() {
-        let templates = Template::load(None, None).unwrap();
+        let templates = PromptTemplates::load(None, None).unwrap();
         assert_eq!(templates.chosen(Some("security"), 0), "security.j2");
         assert_eq!(templates.chosen(Some("unheard_of"), 1), templates.chosen(None, 1));
         let turns: std::collections::BTreeSet<String> =
@@ -134,13 +138,15 @@ mod tests {
         let place = |name: &str| directory.path().join(name);
         std::fs::write(place("security.j2"), "mine {{ section }}").unwrap();
         std::fs::write(place("own.txt"), "all {{ section }}").unwrap();
-        let templates = Template::load(Some(directory.path()), None).unwrap();
+        let templates = PromptTemplates::load(Some(directory.path()), None).unwrap();
         let values = serde_json::json!({"section": "cart:total"});
         assert_eq!(templates.render("security.j2", &values).unwrap(), "mine cart:total");
-        let own = Template::load(None, Some(&place("own.txt"))).unwrap();
+        let own = PromptTemplates::load(None, Some(&place("own.txt"))).unwrap();
         assert_eq!(own.render(&own.chosen(Some("roi"), 0), &values).unwrap(), "all cart:total");
         std::fs::write(place("roi.j2"), "{% block %}").unwrap();
-        assert!(Template::load(Some(directory.path()), None).unwrap_err().to_string().contains("roi.j2"));
-        assert!(Template::load(None, Some(&place("none"))).unwrap_err().to_string().contains("none"));
+        assert!(
+            PromptTemplates::load(Some(directory.path()), None).unwrap_err().to_string().contains("roi.j2")
+        );
+        assert!(PromptTemplates::load(None, Some(&place("none"))).unwrap_err().to_string().contains("none"));
     }
 }

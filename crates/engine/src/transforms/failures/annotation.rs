@@ -1,12 +1,12 @@
 //! Values that an annotation allows, as far as `isinstance` can check them, and the class of a literal in a call.
 
-use super::naming::{class_of, import_from};
-use crate::source::Source;
+use super::exception_names::{class_of, import_from};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Classes and values that a parameter accepts.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::transforms) struct Allowed {
+pub(in crate::transforms) struct AcceptedValues {
     /// Classes for `isinstance`.
     pub(in crate::transforms) classes: Vec<String>,
     /// Descriptions of the classes for messages.
@@ -47,7 +47,7 @@ const STANDARD: &[(&str, &str)] = &[
     ("UUID", "uuid"),
 ];
 
-impl Allowed {
+impl AcceptedValues {
     fn class(classes: &[&str], noun: String) -> Self {
         let classes = classes.iter().map(|class| (*class).to_owned()).collect();
         Self { classes, nouns: vec![noun], ..Self::default() }
@@ -71,8 +71,8 @@ impl Allowed {
     }
 
     /// Whether the expression of an argument is certainly not allowed.
-    pub(in crate::transforms) fn contradicts(&self, module: &Source, value: &str) -> bool {
-        let Some(parsed) = Source::parse(value) else { return false };
+    pub(in crate::transforms) fn contradicts(&self, module: &EditableSource, value: &str) -> bool {
+        let Some(parsed) = EditableSource::parse(value) else { return false };
         let [Stmt::Expr(expr)] = parsed.body() else { return false };
         let Some(kind) = kind_of(&expr.value) else { return false };
         if kind == "NoneType" {
@@ -124,16 +124,21 @@ fn kind_of(value: &Expr) -> Option<&str> {
 }
 
 /// Values that an annotation allows; `None` if `isinstance` cannot check it.
-pub(in crate::transforms) fn allowed(module: &Source, annotation: &Expr) -> Option<Allowed> {
+pub(in crate::transforms) fn allowed(module: &EditableSource, annotation: &Expr) -> Option<AcceptedValues> {
     of_annotation(module, module, annotation, 0)
 }
 
-fn of_annotation(module: &Source, source: &Source, annotation: &Expr, depth: u32) -> Option<Allowed> {
+fn of_annotation(
+    module: &EditableSource,
+    source: &EditableSource,
+    annotation: &Expr,
+    depth: u32,
+) -> Option<AcceptedValues> {
     let inner = |part: &Expr| if depth < 8 { of_annotation(module, source, part, depth + 1) } else { None };
     match annotation {
-        Expr::NoneLiteral(_) => Some(Allowed { none: true, ..Allowed::default() }),
+        Expr::NoneLiteral(_) => Some(AcceptedValues { none: true, ..AcceptedValues::default() }),
         Expr::StringLiteral(text) => {
-            let parsed = Source::parse(text.value.to_str())?;
+            let parsed = EditableSource::parse(text.value.to_str())?;
             let [Stmt::Expr(expr)] = parsed.body() else { return None };
             if depth < 8 { of_annotation(module, &parsed, &expr.value, depth + 1) } else { None }
         }
@@ -147,12 +152,12 @@ fn of_annotation(module: &Source, source: &Source, annotation: &Expr, depth: u32
                 one => std::slice::from_ref(one),
             };
             match last_name(&generic.value)? {
-                "Optional" => Some(Allowed { none: true, ..inner(&generic.slice)? }),
+                "Optional" => Some(AcceptedValues { none: true, ..inner(&generic.slice)? }),
                 "Union" => parameters.iter().map(inner).reduce(|all, next| all?.or(next?))?,
                 "Annotated" => inner(parameters.first()?),
                 "Literal" => {
                     let values = parameters.iter().map(|value| source.of(value).to_owned()).collect();
-                    Some(Allowed { values, ..Allowed::default() })
+                    Some(AcceptedValues { values, ..AcceptedValues::default() })
                 }
                 name => builtin(name),
             }
@@ -169,12 +174,12 @@ fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-fn builtin(name: &str) -> Option<Allowed> {
+fn builtin(name: &str) -> Option<AcceptedValues> {
     let (_, classes, noun) = BUILTIN.iter().find(|(found, ..)| *found == name)?;
-    Some(Allowed::class(classes, (*noun).to_owned()))
+    Some(AcceptedValues::class(classes, (*noun).to_owned()))
 }
 
-fn named(module: &Source, name: &str, depth: u32) -> Option<Allowed> {
+fn named(module: &EditableSource, name: &str, depth: u32) -> Option<AcceptedValues> {
     if let Some(class) = class_of(module, name) {
         return of_class(class);
     }
@@ -192,12 +197,12 @@ fn named(module: &Source, name: &str, depth: u32) -> Option<Allowed> {
         })
     };
     if STANDARD.iter().any(|(class, from)| *class == name && is_imported(from)) {
-        return Some(Allowed::class(&[name], with_article(name)));
+        return Some(AcceptedValues::class(&[name], with_article(name)));
     }
     builtin(name)
 }
 
-fn of_class(class: &ast::StmtClassDef) -> Option<Allowed> {
+fn of_class(class: &ast::StmtClassDef) -> Option<AcceptedValues> {
     let bases: Vec<&str> =
         class.arguments.iter().flat_map(|arguments| arguments.args.iter()).filter_map(last_name).collect();
     if bases.contains(&"TypedDict") {
@@ -209,7 +214,7 @@ fn of_class(class: &ast::StmtClassDef) -> Option<Allowed> {
             .arguments
             .iter()
             .all(|arguments| arguments.args.iter().all(|base| !base.is_subscript_expr()));
-    is_checkable.then(|| Allowed::class(&[class.name.as_str()], with_article(&class.name)))
+    is_checkable.then(|| AcceptedValues::class(&[class.name.as_str()], with_article(&class.name)))
 }
 
 fn with_article(name: &str) -> String {
@@ -225,7 +230,7 @@ mod tests {
         let text = format!(
             "Unit = Literal['ms', 's']\nclass Box: pass\nclass Row(TypedDict): pass\nclass P(Protocol): pass\nx: {annotation}\n"
         );
-        let source = Source::parse(&text).unwrap();
+        let source = EditableSource::parse(&text).unwrap();
         let Some(Stmt::AnnAssign(assign)) = source.body().last() else { panic!("no annotation") };
         let found = allowed(&source, &assign.annotation)?;
         Some(format!(
@@ -251,7 +256,7 @@ mod tests {
 
     #[test]
     fn only_certain_values_contradict() {
-        let source = Source::parse("class Box: pass\n").unwrap();
+        let source = EditableSource::parse("class Box: pass\n").unwrap();
         let number = builtin("float").unwrap();
         assert!(
             number.contradicts(&source, "'much'")

@@ -1,9 +1,9 @@
 //! Branches that do not cover every value.
 
-use super::naming::own_exception;
-use super::site::{Site, is_alone, quoted, robust, root_of, statements};
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::exception_names::own_exception;
+use super::site::{FailureSite, is_alone, quoted, robustness_rewrite, root_of, statements};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// Adds the missing `else` to branches that all bind a name.
@@ -14,8 +14,8 @@ impl Transform for UnboundAfterBranches {
         "unbound-after-branches"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         // The message of UnboundLocalError quotes the name first.
         let name = site.failed.message.split('\'').nth(1);
         let Some(name) = name.filter(|_| site.exception() == "UnboundLocalError") else { return Vec::new() };
@@ -58,7 +58,7 @@ fn binds_everywhere(branch: &ast::StmtIf, name: &str) -> bool {
         && bodies.iter().all(|body| binds(body) || leaves(body))
 }
 
-fn with_else(site: &Site<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<Rewrite> {
+fn with_else(site: &FailureSite<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<SourceRewrite> {
     let tests: Vec<&Expr> = std::iter::once(&*branch.test)
         .chain(branch.elif_else_clauses.iter().filter_map(|clause| clause.test.as_ref()))
         .collect();
@@ -69,14 +69,14 @@ fn with_else(site: &Site<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<
         (Some(name), Some(classes)) => {
             format!(
                 "raise TypeError(f\"{name} must be {}, not {{type({name}).__name__}}\")",
-                super::wording::listed(&classes, "or")
+                super::messages::join_names(&classes, "or")
             )
         }
         (Some(name), None) => site.refusal("ValueError", &format!("f\"unknown {name}: {{{name}!r}}\"")),
         _ if own_exception(site.source, site.function.node).is_some() || !parameters.is_empty() => site
             .refusal(
                 "ValueError",
-                &quoted(&format!("{} is invalid", super::wording::listed(&parameters, "or"))),
+                &quoted(&format!("{} is invalid", super::messages::join_names(&parameters, "or"))),
             ),
         _ => return None,
     };
@@ -85,7 +85,10 @@ fn with_else(site: &Site<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<
         return None;
     }
     let edits = site.source.edit().after(statement, &["else:".to_owned(), format!("    {raise}")]);
-    robust(Some(edits), "Raise an error when no branch matches, instead of leaving a name unbound.")
+    robustness_rewrite(
+        Some(edits),
+        "Raise an error when no branch matches, instead of leaving a name unbound.",
+    )
 }
 
 /// Tested name: `unit` in `unit == "ms"`, `unit in (…)` and `isinstance(unit, …)`.
@@ -97,7 +100,7 @@ fn subject_of(test: &Expr) -> Option<&str> {
     }
 }
 
-fn tested_class<'a>(source: &'a Source, test: &Expr) -> Option<&'a str> {
+fn tested_class<'a>(source: &'a EditableSource, test: &Expr) -> Option<&'a str> {
     let Expr::Call(call) = test else { return None };
     let is_isinstance = matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "isinstance");
     call.arguments

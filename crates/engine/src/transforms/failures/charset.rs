@@ -2,12 +2,12 @@
 
 /// Set of ASCII characters, plus the non-ASCII groups that occur: bit 0 for letters and digits, bit 1 for spaces, bit 2 for
 /// the rest.
-struct Set {
+struct CharacterSet {
     ascii: [bool; 128],
     others: u8,
 }
 
-impl Set {
+impl CharacterSet {
     fn none() -> Self {
         Self { ascii: [false; 128], others: 0 }
     }
@@ -40,12 +40,12 @@ pub(in crate::transforms) fn is_disjoint(first: &str, second: &str) -> Option<()
     (!(0..128).any(both) && first.others & second.others == 0).then_some(())
 }
 
-fn set_of(class: &str) -> Option<Set> {
+fn set_of(class: &str) -> Option<CharacterSet> {
     let Some(inner) = class.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-        return if class == "." { Some(Set::where_is(|_| true, 7)) } else { single(class) };
+        return if class == "." { Some(CharacterSet::where_is(|_| true, 7)) } else { single(class) };
     };
     let (inner, is_negated) = inner.strip_prefix('^').map_or((inner, false), |rest| (rest, true));
-    let mut set = Set::none();
+    let mut set = CharacterSet::none();
     let mut rest = inner;
     while let Some(first) = rest.chars().next() {
         let length = if first == '\\' { 2 } else { first.len_utf8() };
@@ -54,7 +54,7 @@ fn set_of(class: &str) -> Option<Set> {
         let end = rest.strip_prefix('-').and_then(|tail| tail.chars().next());
         match (one.chars().last()?, end) {
             (low, Some(high)) if one.len() == 1 && high.is_ascii() && high != '\\' => {
-                set.add(&Set::where_is(|code| (low..=high).contains(&char::from(code)), 0));
+                set.add(&CharacterSet::where_is(|code| (low..=high).contains(&char::from(code)), 0));
                 rest = &rest[2..];
             }
             (_, Some(_)) if !rest.is_empty() && one.len() > 1 => return None,
@@ -63,25 +63,25 @@ fn set_of(class: &str) -> Option<Set> {
     }
     if is_negated {
         let ascii = set.ascii;
-        return Some(Set::where_is(|code| !ascii[usize::from(code)], 7));
+        return Some(CharacterSet::where_is(|code| !ascii[usize::from(code)], 7));
     }
     Some(set)
 }
 
-fn single(one: &str) -> Option<Set> {
+fn single(one: &str) -> Option<CharacterSet> {
     let is_word = |code: u8| code.is_ascii_alphanumeric() || code == b'_';
     let is_space = |code: u8| char::from(code).is_whitespace() || (28..32).contains(&code);
     Some(match one {
-        "\\w" => Set::where_is(is_word, 1),
-        "\\d" => Set::where_is(|code| code.is_ascii_digit(), 1),
-        "\\s" => Set::where_is(is_space, 2),
-        "\\W" => Set::where_is(|code| !is_word(code), 6),
-        "\\D" => Set::where_is(|code| !code.is_ascii_digit(), 7),
-        "\\S" => Set::where_is(|code| !is_space(code), 5),
+        "\\w" => CharacterSet::where_is(is_word, 1),
+        "\\d" => CharacterSet::where_is(|code| code.is_ascii_digit(), 1),
+        "\\s" => CharacterSet::where_is(is_space, 2),
+        "\\W" => CharacterSet::where_is(|code| !is_word(code), 6),
+        "\\D" => CharacterSet::where_is(|code| !code.is_ascii_digit(), 7),
+        "\\S" => CharacterSet::where_is(|code| !is_space(code), 5),
         other => match other.strip_prefix('\\').unwrap_or(other).chars().next()? {
             letter if other.starts_with('\\') && letter.is_alphanumeric() => return None,
-            letter if letter.is_ascii() => Set::where_is(|code| char::from(code) == letter, 0),
-            _ => Set::where_is(|_| false, 7),
+            letter if letter.is_ascii() => CharacterSet::where_is(|code| char::from(code) == letter, 0),
+            _ => CharacterSet::where_is(|_| false, 7),
         },
     })
 }

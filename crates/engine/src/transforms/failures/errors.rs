@@ -1,10 +1,10 @@
 //! Replacement of library errors by errors of the function, with a message that names the input.
 
-use super::naming::{BUILTIN, spelled};
-use super::site::{Site, callee, expressions, is_alone, is_simple, robust, statements};
-use super::wording::{about_inputs, about_values};
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::exception_names::{BUILTIN, spelled};
+use super::messages::{about_inputs, about_values};
+use super::site::{FailureSite, callee, expressions, is_alone, is_simple, robustness_rewrite, statements};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Adds the exception to a `try` that handles other errors of the same lines.
@@ -15,8 +15,8 @@ impl Transform for WidenExcept {
         "widen-except"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         // A handler for wrong values is not meant for wrong types, and name errors are bugs in the code.
         let is_misuse = site.failed.scenario == "user_misuse";
         if is_misuse && matches!(site.exception(), "TypeError" | "AttributeError") || site.is_concurrent() {
@@ -39,12 +39,12 @@ impl Transform for WidenExcept {
                 source.of(statement).replace(" has no field {", " does not have the expected fields: {"),
             );
         }
-        robust(Some(name.import(edits)), why).into_iter().collect()
+        robustness_rewrite(Some(name.import(edits)), why).into_iter().collect()
     }
 }
 
 /// Innermost `try` of the function whose body contains the line.
-fn enclosing<'a>(site: &Site<'a>) -> Option<&'a ast::StmtTry> {
+fn enclosing<'a>(site: &FailureSite<'a>) -> Option<&'a ast::StmtTry> {
     let line = site.failed.line;
     let has = |attempt: &ast::StmtTry| attempt.body.iter().any(|inner| site.source.is_in(line, inner));
     statements(&site.function.node.body).into_iter().rev().find_map(|statement| match statement {
@@ -89,15 +89,15 @@ fn is_about_values(caught: &Expr) -> bool {
 }
 
 /// Replaces the `RecursionError` of input that is nested too deeply.
-pub(in crate::transforms) struct TooDeep;
+pub(in crate::transforms) struct RecursionTooDeep;
 
-impl Transform for TooDeep {
+impl Transform for RecursionTooDeep {
     fn name(&self) -> &'static str {
         "too-deep"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         if site.exception() != "RecursionError" {
             return Vec::new();
         }
@@ -106,12 +106,15 @@ impl Transform for TooDeep {
         let is_number = site.inputs().iter().all(|name| site.annotation(name) == Some("int"));
         let wrong = if is_number { "is too large" } else { "is nested too deeply" };
         let why = "Raise an error that names the input when the recursion limit is exceeded.";
-        about_inputs(&site, wrong).and_then(|text| robust(site.translate(&text), why)).into_iter().collect()
+        about_inputs(&site, wrong)
+            .and_then(|text| robustness_rewrite(site.translate(&text), why))
+            .into_iter()
+            .collect()
     }
 }
 
 /// The failure, moved to the statement with the recursive call if there is exactly one.
-fn at_recursion(site: Site<'_>) -> Option<Site<'_>> {
+fn at_recursion(site: FailureSite<'_>) -> Option<FailureSite<'_>> {
     if calls(site.statement, &site) && is_simple(site.statement) {
         return Some(site);
     }
@@ -127,7 +130,7 @@ fn at_recursion(site: Site<'_>) -> Option<Site<'_>> {
     }
 }
 
-fn calls(statement: &Stmt, site: &Site<'_>) -> bool {
+fn calls(statement: &Stmt, site: &FailureSite<'_>) -> bool {
     let name = site.function.node.name.as_str();
     expressions(std::slice::from_ref(statement)).into_iter().any(|expr| match expr {
         Expr::Call(call) => match &*call.func {
@@ -140,15 +143,15 @@ fn calls(statement: &Stmt, site: &Site<'_>) -> bool {
 }
 
 /// Replaces the error of a library that rejects a value.
-pub(in crate::transforms) struct RefusedByLibrary;
+pub(in crate::transforms) struct LibraryRejection;
 
-impl Transform for RefusedByLibrary {
+impl Transform for LibraryRejection {
     fn name(&self) -> &'static str {
         "refused-by-library"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let exception = site.exception();
         let is_code =
             matches!(exception, "RecursionError" | "AttributeError" | "OverflowError" | "StopIteration");
@@ -166,14 +169,14 @@ impl Transform for RefusedByLibrary {
         let wrong = wrong_for(&site);
         // A value with thousands of digits does not belong into a message.
         let text = if wrong == TOO_LONG { about_inputs(&site, wrong) } else { about_values(&site, wrong) };
-        text.and_then(|text| robust(site.translate(&text), why)).into_iter().collect()
+        text.and_then(|text| robustness_rewrite(site.translate(&text), why)).into_iter().collect()
     }
 }
 
 const TOO_LONG: &str = "has too many digits";
 
 /// Problem of the input, derived from the call that rejects it.
-fn wrong_for(site: &Site<'_>) -> &'static str {
+fn wrong_for(site: &FailureSite<'_>) -> &'static str {
     let single = site.inputs().len() == 1;
     let found = site.calls().find_map(|(call, _)| {
         let name = callee(site.source, call)?;
@@ -241,16 +244,16 @@ mod tests {
     #[test]
     fn recursion_errors_are_replaced() {
         let text = "def f(tree):\n    if not tree:\n        return 0\n    return 1 + f(tree[0])\n";
-        let found = rewritten(&TooDeep, text, crash(2, "RecursionError", ""));
+        let found = rewritten(&RecursionTooDeep, text, crash(2, "RecursionError", ""));
         let expected = "def f(tree):\n    if not tree:\n        return 0\n    try:\n        return 1 + f(tree[0])\n    except RecursionError as error:\n        raise ValueError(\"tree is nested too deeply\") from error\n";
         assert_eq!(found, [expected]);
-        assert!(rewritten(&TooDeep, text, crash(4, "IndexError", "")).is_empty());
+        assert!(rewritten(&RecursionTooDeep, text, crash(4, "IndexError", "")).is_empty());
     }
 
     #[test]
     fn the_replacement_propagates_from_any_depth() {
         let text = "def f(guests: int):\n    return guests * f(guests - 1) if guests > 1 else 1\n";
-        let found = rewritten(&TooDeep, text, crash(2, "RecursionError", "")).remove(0);
+        let found = rewritten(&RecursionTooDeep, text, crash(2, "RecursionError", "")).remove(0);
         let program = format!(
             "{found}\nassert f(5) == 120\ntry:\n    f(2**31)\nexcept ValueError as error:\n    print(error)\n"
         );
@@ -261,11 +264,11 @@ mod tests {
     #[test]
     fn errors_of_libraries_name_the_input() {
         let text = "import shlex\ndef words(line: str):\n    return shlex.split(line)\n";
-        let found = rewritten(&RefusedByLibrary, text, crash(3, "ValueError", "No closing quotation"));
+        let found = rewritten(&LibraryRejection, text, crash(3, "ValueError", "No closing quotation"));
         let expected = "import shlex\ndef words(line: str):\n    try:\n        return shlex.split(line)\n    except ValueError as error:\n        raise ValueError(f\"line is invalid: {line!r}\") from error\n";
         assert_eq!(found, [expected]);
         let text = "from decimal import Decimal\ndef f(amount: Decimal):\n    return amount.quantize(1)\n";
-        let found = rewritten(&RefusedByLibrary, text, crash(3, "InvalidOperation", ""));
+        let found = rewritten(&LibraryRejection, text, crash(3, "InvalidOperation", ""));
         let expected = "from decimal import Decimal, InvalidOperation\ndef f(amount: Decimal):\n    try:\n        return amount.quantize(1)\n    except InvalidOperation as error:\n        raise ValueError(f\"amount is invalid: {amount!r}\") from error\n";
         assert_eq!(found, [expected]);
     }
@@ -273,13 +276,13 @@ mod tests {
     #[test]
     fn errors_raised_by_functions_of_the_module_stay() {
         let text = "def g(x):\n    raise ValueError(x)\ndef f(x):\n    return int(g(x))\n";
-        assert!(rewritten(&RefusedByLibrary, text, crash(4, "ValueError", "")).is_empty());
+        assert!(rewritten(&LibraryRejection, text, crash(4, "ValueError", "")).is_empty());
         assert!(
-            rewritten(&RefusedByLibrary, "def f(x):\n    yield int(x)\n", crash(2, "ValueError", ""))
+            rewritten(&LibraryRejection, "def f(x):\n    yield int(x)\n", crash(2, "ValueError", ""))
                 .is_empty()
         );
         assert!(
-            rewritten(&RefusedByLibrary, "def f():\n    return int(X)\n", crash(2, "ValueError", ""))
+            rewritten(&LibraryRejection, "def f():\n    return int(X)\n", crash(2, "ValueError", ""))
                 .is_empty()
         );
     }

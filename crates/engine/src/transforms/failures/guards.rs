@@ -1,10 +1,10 @@
 //! Checks before a statement that needs a value that is not zero, not empty, or long enough.
 
-use super::naming::{import_from, imported_as};
-use super::site::{Site, called, callee, is_pure, quoted, robust, root_of};
-use super::wording::about_inputs;
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::exception_names::{import_from, imported_as};
+use super::messages::about_inputs;
+use super::site::{FailureSite, callee, is_pure, path_in_message, quoted, robustness_rewrite, root_of};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// Guards a division by a value that can be 0.
@@ -15,14 +15,14 @@ impl Transform for DivideByZero {
         "divide-by-zero"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let is_undefined = site.failed.message.contains("DivisionUndefined");
         if !matches!(site.exception(), "ZeroDivisionError" | "DivisionByZero") && !is_undefined {
             return Vec::new();
         }
         let divisors = divisors(&site);
-        let mut found: Vec<Rewrite> = divisors
+        let mut found: Vec<SourceRewrite> = divisors
             .iter()
             .filter(|(_, always)| *always)
             .filter_map(|(divisor, _)| not_zero(&site, divisor))
@@ -31,14 +31,14 @@ impl Transform for DivideByZero {
             let why = "Raise an error that names the input for a division by zero.";
             found.extend(
                 about_inputs(&site, "leads to a division by zero")
-                    .and_then(|text| robust(site.translate(&text), why)),
+                    .and_then(|text| robustness_rewrite(site.translate(&text), why)),
             );
         }
         found
     }
 }
 
-fn divisors<'a>(site: &Site<'a>) -> Vec<(&'a Expr, bool)> {
+fn divisors<'a>(site: &FailureSite<'a>) -> Vec<(&'a Expr, bool)> {
     let divides =
         |op: ast::Operator| matches!(op, ast::Operator::Div | ast::Operator::FloorDiv | ast::Operator::Mod);
     let assigned = match site.statement {
@@ -58,7 +58,7 @@ fn divisors<'a>(site: &Site<'a>) -> Vec<(&'a Expr, bool)> {
     assigned.into_iter().chain(parts).filter(|(divisor, _)| !divisor.is_number_literal_expr()).collect()
 }
 
-fn not_zero(site: &Site<'_>, divisor: &Expr) -> Option<Rewrite> {
+fn not_zero(site: &FailureSite<'_>, divisor: &Expr) -> Option<SourceRewrite> {
     if let Some(sequence) = length_of(divisor) {
         return not_empty(site, sequence);
     }
@@ -66,9 +66,9 @@ fn not_zero(site: &Site<'_>, divisor: &Expr) -> Option<Rewrite> {
         return None;
     }
     let text = site.source.of(divisor);
-    let message = quoted(&format!("{} must not be 0", called(site.source, divisor)));
+    let message = quoted(&format!("{} must not be 0", path_in_message(site.source, divisor)));
     let why = format!("Raise an error if `{text}` is 0, before dividing by it.");
-    robust(Some(site.guard(&format!("{text} == 0"), &message)), why)
+    robustness_rewrite(Some(site.guard(&format!("{text} == 0"), &message)), why)
 }
 
 fn length_of(expr: &Expr) -> Option<&Expr> {
@@ -78,7 +78,7 @@ fn length_of(expr: &Expr) -> Option<&Expr> {
     (is_len && root_of(argument).is_some()).then_some(argument)
 }
 
-fn not_empty(site: &Site<'_>, sequence: &Expr) -> Option<Rewrite> {
+fn not_empty(site: &FailureSite<'_>, sequence: &Expr) -> Option<SourceRewrite> {
     if !site.may_check(sequence) {
         return None;
     }
@@ -92,13 +92,13 @@ fn not_empty(site: &Site<'_>, sequence: &Expr) -> Option<Rewrite> {
         None if uses_arrays(site.source) => format!("len({text}) == 0"),
         _ => format!("not {text}"),
     };
-    let message = quoted(&format!("{} must not be empty", called(site.source, sequence)));
+    let message = quoted(&format!("{} must not be empty", path_in_message(site.source, sequence)));
     let why = format!("Raise an error if `{text}` is empty, before it is used.");
-    robust(Some(site.guard(&condition, &message)), why)
+    robustness_rewrite(Some(site.guard(&condition, &message)), why)
 }
 
 /// Whether values can be arrays, which have no truth value.
-fn uses_arrays(source: &Source) -> bool {
+fn uses_arrays(source: &EditableSource) -> bool {
     ["numpy", "pandas", "torch"]
         .iter()
         .any(|module| imported_as(source, module).is_some() || import_from(source, module).is_some())
@@ -112,8 +112,8 @@ impl Transform for EmptySequence {
         "empty-sequence"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let mut found = Vec::new();
         for part in &site.parts {
             let Some((sequence, least)) = needed(&site, part.expr) else { continue };
@@ -129,7 +129,7 @@ impl Transform for EmptySequence {
 }
 
 /// Sequence that an expression takes elements from, and the required length.
-fn needed<'a>(site: &Site<'a>, expr: &'a Expr) -> Option<(&'a Expr, u64)> {
+fn needed<'a>(site: &FailureSite<'a>, expr: &'a Expr) -> Option<(&'a Expr, u64)> {
     let (sequence, least) = match (expr, site.exception()) {
         (Expr::Subscript(item), "IndexError") => (&*item.value, elements_for(&item.slice)?),
         (Expr::Call(call), exception) => (needed_by_call(site, call, exception)?, 1),
@@ -138,7 +138,7 @@ fn needed<'a>(site: &Site<'a>, expr: &'a Expr) -> Option<(&'a Expr, u64)> {
     root_of(sequence).map(|_| (sequence, least))
 }
 
-fn needed_by_call<'a>(site: &Site<'a>, call: &'a ast::ExprCall, exception: &str) -> Option<&'a Expr> {
+fn needed_by_call<'a>(site: &FailureSite<'a>, call: &'a ast::ExprCall, exception: &str) -> Option<&'a Expr> {
     let arguments = &call.arguments;
     if let Expr::Attribute(method) = &*call.func {
         let takes = match method.attr.as_str() {
@@ -178,26 +178,27 @@ fn elements_for(index: &Expr) -> Option<u64> {
     }
 }
 
-fn long_enough(site: &Site<'_>, sequence: &Expr, least: u64) -> Option<Rewrite> {
+fn long_enough(site: &FailureSite<'_>, sequence: &Expr, least: u64) -> Option<SourceRewrite> {
     if !site.may_check(sequence) {
         return None;
     }
     let text = site.source.of(sequence);
-    let message = quoted(&format!("{} must have at least {least} items", called(site.source, sequence)));
+    let message =
+        quoted(&format!("{} must have at least {least} items", path_in_message(site.source, sequence)));
     let why = format!("Raise an error if `{text}` has fewer than {least} items.");
-    robust(Some(site.guard(&format!("len({text}) < {least}"), &message)), why)
+    robustness_rewrite(Some(site.guard(&format!("len({text}) < {least}"), &message)), why)
 }
 
 /// Checks the number of parts of a split string.
-pub(in crate::transforms) struct TooFewParts;
+pub(in crate::transforms) struct SplitPartCount;
 
-impl Transform for TooFewParts {
+impl Transform for SplitPartCount {
     fn name(&self) -> &'static str {
         "too-few-parts"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let found = match site.exception() {
             "IndexError" => indexed_parts(&site),
             "ValueError" if site.failed.message.contains("to unpack") => unpacked_parts(&site),
@@ -214,7 +215,7 @@ fn split_text(expr: &Expr) -> Option<&Expr> {
     (splits && root_of(&method.value).is_some()).then_some(&*method.value)
 }
 
-fn indexed_parts(site: &Site<'_>) -> Option<Rewrite> {
+fn indexed_parts(site: &FailureSite<'_>) -> Option<SourceRewrite> {
     let mut found = site.parts.iter().filter_map(|part| match part.expr {
         Expr::Subscript(item) => {
             Some((&*item.value, split_text(&item.value)?, elements_for(&item.slice)?, part.always))
@@ -222,11 +223,11 @@ fn indexed_parts(site: &Site<'_>) -> Option<Rewrite> {
         _ => None,
     });
     let (split, text, least, always) = found.find(|(_, _, least, _)| *least > 1)?;
-    let name = called(site.source, text);
+    let name = path_in_message(site.source, text);
     let message = format!("f\"{name} has too few parts: {{{}!r}}\"", site.source.of(text));
     let why = format!("Raise an error if `{name}` has fewer than {least} parts.");
     if !always || !site.may_check(text) {
-        return robust(site.translate(&message), why);
+        return robustness_rewrite(site.translate(&message), why);
     }
     let parts = site.free_name(&["parts", "pieces", "split_parts"])?;
     let lines = [
@@ -234,10 +235,10 @@ fn indexed_parts(site: &Site<'_>) -> Option<Rewrite> {
         format!("if len({parts}) < {least}:"),
         format!("    {}", site.refusal("ValueError", &message)),
     ];
-    robust(Some(site.source.edit().before(site.statement, &lines).replace(split, parts)), why)
+    robustness_rewrite(Some(site.source.edit().before(site.statement, &lines).replace(split, parts)), why)
 }
 
-fn unpacked_parts(site: &Site<'_>) -> Option<Rewrite> {
+fn unpacked_parts(site: &FailureSite<'_>) -> Option<SourceRewrite> {
     let Stmt::Assign(assign) = site.statement else { return None };
     let text = split_text(&assign.value)?;
     let [Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. })] =
@@ -246,7 +247,7 @@ fn unpacked_parts(site: &Site<'_>) -> Option<Rewrite> {
         return None;
     };
     let parts = site.free_name(&["parts", "pieces", "split_parts"])?;
-    let name = called(site.source, text);
+    let name = path_in_message(site.source, text);
     let has_rest = elts.iter().any(Expr::is_starred_expr);
     let (condition, count) = if has_rest {
         (format!("len({parts}) < {}", elts.len() - 1), format!("at least {}", elts.len() - 1))
@@ -260,7 +261,10 @@ fn unpacked_parts(site: &Site<'_>) -> Option<Rewrite> {
         format!("    {}", site.refusal("ValueError", &message)),
     ];
     let why = format!("Raise an error if `{name}` does not have {count} parts.");
-    robust(Some(site.source.edit().before(site.statement, &lines).replace(assign.value.range(), parts)), why)
+    robustness_rewrite(
+        Some(site.source.edit().before(site.statement, &lines).replace(assign.value.range(), parts)),
+        why,
+    )
 }
 
 #[cfg(test)]
@@ -321,17 +325,17 @@ mod tests {
     #[test]
     fn parts_are_counted() {
         let text = "def surname(full_name):\n    return full_name.split(\" \")[1]\n";
-        let found = rewritten(&TooFewParts, text, crash(2, "IndexError", "list index out of range"));
+        let found = rewritten(&SplitPartCount, text, crash(2, "IndexError", "list index out of range"));
         let expected = "def surname(full_name):\n    parts = full_name.split(\" \")\n    if len(parts) < 2:\n        raise ValueError(f\"full_name has too few parts: {full_name!r}\")\n    return parts[1]\n";
         assert_eq!(found, [expected]);
         let text = "def pair(line):\n    key, value = line.split(\"=\")\n    return key, value\n";
         let found = rewritten(
-            &TooFewParts,
+            &SplitPartCount,
             text,
             crash(2, "ValueError", "not enough values to unpack (expected 2, got 1)"),
         );
         let expected = "def pair(line):\n    parts = line.split(\"=\")\n    if len(parts) != 2:\n        raise ValueError(f\"line must have 2 parts: {line!r}\")\n    key, value = parts\n    return key, value\n";
         assert_eq!(found, [expected]);
-        assert!(rewritten(&TooFewParts, text, crash(2, "AttributeError", "")).is_empty());
+        assert!(rewritten(&SplitPartCount, text, crash(2, "AttributeError", "")).is_empty());
     }
 }

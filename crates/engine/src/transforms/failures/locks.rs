@@ -1,9 +1,9 @@
 //! Locks for methods and functions that are not safe for concurrent calls.
 
-use super::naming::import_from;
-use super::site::{callee, expressions, is_alone, robust, statements};
-use super::{Cause, Failed, Rewrite, Transform};
-use crate::source::{Edits, Function, Source};
+use super::exception_names::import_from;
+use super::site::{callee, expressions, is_alone, robustness_rewrite, statements};
+use super::{Cause, SectionFailure, SourceRewrite, Transform};
+use crate::editable_source::{EditableSource, PythonFunction, SourceEdits};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// Runs a method that is not safe for concurrent calls under a lock of its object.
@@ -14,19 +14,22 @@ impl Transform for LockMethod {
         "lock-method"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
         let Some((_, function)) = concurrent_crash(source, cause) else { return Vec::new() };
         let Some((edits, lock)) = locked(source, function, source.edit()) else { return Vec::new() };
         let why = format!(
             "Run `{}` under `self.{lock}`, so that concurrent calls do not interleave.",
             function.node.name
         );
-        robust(Some(edits), why).into_iter().collect()
+        robustness_rewrite(Some(edits), why).into_iter().collect()
     }
 }
 
 /// Function that crashes under concurrent calls.
-fn concurrent_crash<'a>(source: &'a Source, cause: &'a Cause) -> Option<(&'a Failed, Function<'a>)> {
+fn concurrent_crash<'a>(
+    source: &'a EditableSource,
+    cause: &'a Cause,
+) -> Option<(&'a SectionFailure, PythonFunction<'a>)> {
     let Cause::Failure(failed) = cause else { return None };
     if failed.scenario != "concurrency_spike" || failed.kind != "crash" || source.text().contains('\r') {
         return None;
@@ -35,7 +38,7 @@ fn concurrent_crash<'a>(source: &'a Source, cause: &'a Cause) -> Option<(&'a Fai
     Some((failed, function))
 }
 
-struct Lock<'a> {
+struct ObjectLock<'a> {
     attribute: &'a str,
     is_reentrant: bool,
     is_new: bool,
@@ -44,10 +47,10 @@ struct Lock<'a> {
 /// Wraps the body of a method in a lock of its object and returns the attribute of the lock. `None` if the lock cannot be
 /// added, or if a call could deadlock with itself.
 pub(in crate::transforms) fn locked<'a>(
-    source: &'a Source,
-    function: Function<'a>,
-    edits: Edits<'a>,
-) -> Option<(Edits<'a>, &'a str)> {
+    source: &'a EditableSource,
+    function: PythonFunction<'a>,
+    edits: SourceEdits<'a>,
+) -> Option<(SourceEdits<'a>, &'a str)> {
     let class = function.class.filter(|class| !is_special(source, class))?;
     let node = function.node;
     let init = method(class, "__init__")?;
@@ -69,7 +72,7 @@ pub(in crate::transforms) fn locked<'a>(
 }
 
 /// Whether a class defines attributes outside `__init__`, as dataclasses and `__slots__` do.
-fn is_special(source: &Source, class: &ast::StmtClassDef) -> bool {
+fn is_special(source: &EditableSource, class: &ast::StmtClassDef) -> bool {
     let is_dataclass = class.decorator_list.iter().any(|decorator| {
         let text = source.of(decorator);
         text.contains("dataclass") || text.contains("attr") || text.contains("define")
@@ -96,7 +99,7 @@ fn yields(function: &ast::StmtFunctionDef) -> bool {
     expressions(&function.body).into_iter().any(|expr| matches!(expr, Expr::Yield(_) | Expr::YieldFrom(_)))
 }
 
-fn can_wrap(source: &Source, function: &ast::StmtFunctionDef, body: &[Stmt]) -> bool {
+fn can_wrap(source: &EditableSource, function: &ast::StmtFunctionDef, body: &[Stmt]) -> bool {
     let (Some(first), Some(last)) = (body.first(), body.last()) else { return false };
     source.line(first.start()) > source.line(function.name.start())
         && is_alone(source, first)
@@ -104,7 +107,11 @@ fn can_wrap(source: &Source, function: &ast::StmtFunctionDef, body: &[Stmt]) -> 
 }
 
 /// Existing lock of the object.
-fn lock_of<'a>(source: &'a Source, init: &'a ast::StmtFunctionDef, is_async: bool) -> Option<Lock<'a>> {
+fn lock_of<'a>(
+    source: &'a EditableSource,
+    init: &'a ast::StmtFunctionDef,
+    is_async: bool,
+) -> Option<ObjectLock<'a>> {
     let module = if is_async { "asyncio" } else { "threading" };
     statements(&init.body).into_iter().find_map(|statement| {
         let (target, value) = match statement {
@@ -117,7 +124,7 @@ fn lock_of<'a>(source: &'a Source, init: &'a ast::StmtFunctionDef, is_async: boo
         let bare = name.strip_prefix(module).and_then(|rest| rest.strip_prefix('.'));
         let kind = bare.or_else(|| import_from(source, module).map(|_| name))?;
         let is_lock = matches!(kind, "Lock" | "RLock") && source.of(&*target.value) == "self";
-        is_lock.then(|| Lock {
+        is_lock.then(|| ObjectLock {
             attribute: target.attr.as_str(),
             is_reentrant: kind == "RLock",
             is_new: false,
@@ -125,19 +132,23 @@ fn lock_of<'a>(source: &'a Source, init: &'a ast::StmtFunctionDef, is_async: boo
     })
 }
 
-fn new_lock<'a>(source: &Source, class: &ast::StmtClassDef, is_async: bool) -> Option<Lock<'a>> {
+fn new_lock<'a>(
+    source: &EditableSource,
+    class: &ast::StmtClassDef,
+    is_async: bool,
+) -> Option<ObjectLock<'a>> {
     let attribute = if is_async { "_async_lock" } else { "_lock" };
     let is_free = !source.of(class).contains(&format!("self.{attribute}"));
-    is_free.then_some(Lock { attribute, is_reentrant: !is_async, is_new: true })
+    is_free.then_some(ObjectLock { attribute, is_reentrant: !is_async, is_new: true })
 }
 
 fn add_lock<'a>(
-    source: &Source,
+    source: &EditableSource,
     init: &ast::StmtFunctionDef,
     is_async: bool,
     attribute: &str,
-    edits: Edits<'a>,
-) -> Option<Edits<'a>> {
+    edits: SourceEdits<'a>,
+) -> Option<SourceEdits<'a>> {
     let last = init.body.last().filter(|_| can_wrap(source, init, &init.body))?;
     // An early return would leave the object without its lock.
     if statements(&init.body).into_iter().any(Stmt::is_return_stmt) {
@@ -149,7 +160,7 @@ fn add_lock<'a>(
 
 /// Whether a method that takes the lock calls, directly or indirectly, another method that takes it.
 fn can_deadlock(
-    source: &Source,
+    source: &EditableSource,
     class: &ast::StmtClassDef,
     changed: &ast::StmtFunctionDef,
     lock: &str,
@@ -205,7 +216,7 @@ impl Transform for LockFunction {
         "lock-function"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
         let Some((failed, function)) = concurrent_crash(source, cause) else { return Vec::new() };
         let node = function.node;
         let is_single_call_error =
@@ -229,7 +240,7 @@ impl Transform for LockFunction {
             .before(top, &definition)
             .import("threading");
         let why = format!("Run `{}` under a lock, so that concurrent calls do not interfere.", node.name);
-        robust(Some(edits), why).into_iter().collect()
+        robustness_rewrite(Some(edits), why).into_iter().collect()
     }
 }
 
@@ -242,8 +253,8 @@ mod tests {
     use super::super::site::testing::{crash, rewritten};
     use super::*;
 
-    fn spike(section: &str, line: u32, exception: &str) -> Failed {
-        Failed {
+    fn spike(section: &str, line: u32, exception: &str) -> SectionFailure {
+        SectionFailure {
             section: section.to_owned(),
             scenario: "concurrency_spike".to_owned(),
             ..crash(line, exception, "")

@@ -1,9 +1,9 @@
 //! Loops that do not end, or take too long.
 
-use super::naming::own_exception;
-use super::site::{callee, is_alone, parameters, robust, root_of, statements};
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::exception_names::own_exception;
+use super::site::{callee, is_alone, parameters, robustness_rewrite, root_of, statements};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// Bounds a loop whose number of iterations depends on the caller.
@@ -14,7 +14,7 @@ impl Transform for BoundedLoop {
         "bounded-loop"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
         let Cause::Failure(failed) = cause else { return Vec::new() };
         let Some(function) = source.function(&failed.section).filter(|_| failed.kind == "timeout") else {
             return Vec::new();
@@ -37,7 +37,7 @@ impl Transform for BoundedLoop {
 }
 
 /// Fixes a countdown with `while rows != 0`, which ends only for non-negative integers.
-fn counts_down(source: &Source, repeat: &ast::StmtWhile, names: &[&str]) -> Option<Rewrite> {
+fn counts_down(source: &EditableSource, repeat: &ast::StmtWhile, names: &[&str]) -> Option<SourceRewrite> {
     let Expr::Compare(compare) = &*repeat.test else { return None };
     let name = root_of(&compare.left).filter(|name| names.contains(name) && compare.left.is_name_expr())?;
     let is_not_zero =
@@ -50,16 +50,19 @@ fn counts_down(source: &Source, repeat: &ast::StmtWhile, names: &[&str]) -> Opti
         return None;
     }
     let edits = source.edit().replace(&*repeat.test, format!("{name} > 0"));
-    robust(Some(edits), format!("End the loop also if `{name}` passes 0 without being equal to it."))
+    robustness_rewrite(
+        Some(edits),
+        format!("End the loop also if `{name}` passes 0 without being equal to it."),
+    )
 }
 
 fn at_most(
-    source: &Source,
+    source: &EditableSource,
     function: &ast::StmtFunctionDef,
     (statement, each): (&Stmt, &ast::StmtFor),
     names: &[&str],
     most: &str,
-) -> Option<Rewrite> {
+) -> Option<SourceRewrite> {
     let Expr::Call(call) = &*each.iter else { return None };
     let last = call.arguments.args.get(usize::from(call.arguments.args.len() > 1))?;
     let Expr::Name(count) = last else { return None };
@@ -78,18 +81,18 @@ fn at_most(
         format!("    raise {own}(f\"{name} must be at most {{{constant}}}\")"),
     ];
     let edits = source.edit().before(top, &[format!("{constant} = {most}"), String::new(), String::new()]);
-    robust(
+    robustness_rewrite(
         Some(edits.before(statement, &guard)),
         format!("Limit `{name}` to {most} iterations, so that the call ends."),
     )
 }
 
 /// Test whether a top-level statement is a function or contains it.
-trait Holds {
+trait ContainsFunction {
     fn contains_function(&self, function: &ast::StmtFunctionDef) -> bool;
 }
 
-impl Holds for Stmt {
+impl ContainsFunction for Stmt {
     fn contains_function(&self, function: &ast::StmtFunctionDef) -> bool {
         matches!(self, Stmt::FunctionDef(_) | Stmt::ClassDef(_))
             && self.range().contains_range(function.range)
@@ -98,16 +101,16 @@ impl Holds for Stmt {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Failed;
+    use super::super::SectionFailure;
     use super::super::site::testing::rewritten;
     use super::*;
 
     #[test]
     fn loops_are_bounded() {
-        let timeout = |section: &str| Failed {
+        let timeout = |section: &str| SectionFailure {
             section: section.to_owned(),
             kind: "timeout".to_owned(),
-            ..Failed::default()
+            ..SectionFailure::default()
         };
         let text = "def f(rows):\n    while rows != 0:\n        rows -= 1\n";
         assert_eq!(

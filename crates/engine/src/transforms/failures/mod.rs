@@ -1,26 +1,26 @@
 //! Transforms that answer a failure of a call.
 
 mod annotation;
+mod argument_types;
 mod branches;
 mod charset;
 mod errors;
+mod evaluated_exprs;
+mod exception_names;
 mod guards;
-mod list;
 mod locks;
 mod loops;
-mod naming;
+mod messages;
 mod numbers;
-mod parts;
-mod pattern;
 mod records;
 mod regex;
-mod shared;
+mod regex_syntax;
+mod registry;
+mod shared_state;
 mod site;
+mod syntax_queries;
 mod text;
-mod tree;
-mod types;
-mod wording;
 
-use super::{Cause, Failed, Gain, Rewrite, Transform};
+use super::{Cause, ProposalGain, SectionFailure, SourceRewrite, Transform};
 
-pub use list::of_failures;
+pub use registry::of_failures;

@@ -1,10 +1,10 @@
 //! Numbers outside the domain of a calculation: negative, infinite, NaN or too large.
 
-use super::naming::{import_from, imported_as};
-use super::site::{Site, callee, is_pure, quoted, robust, statements};
-use super::wording::about_inputs;
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::exception_names::{import_from, imported_as};
+use super::messages::about_inputs;
+use super::site::{FailureSite, callee, is_pure, quoted, robustness_rewrite, statements};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Checks an argument against the domain of a `math` function.
@@ -15,12 +15,12 @@ impl Transform for MathDomain {
         "math-domain"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         if site.exception() != "ValueError" {
             return Vec::new();
         }
-        let mut found: Vec<Rewrite> =
+        let mut found: Vec<SourceRewrite> =
             site.calls().filter_map(|(call, always)| in_domain(&site, call, always)).collect();
         found.dedup_by(|second, first| second.text == first.text);
         found
@@ -28,7 +28,7 @@ impl Transform for MathDomain {
 }
 
 /// Name of the `math` function that is called, if any.
-fn of_math<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<&'a str> {
+fn of_math<'a>(source: &'a EditableSource, call: &ast::ExprCall) -> Option<&'a str> {
     let name = callee(source, call)?;
     let local = imported_as(source, "math").unwrap_or("math");
     let qualified = name.strip_prefix(local).and_then(|rest| rest.strip_prefix('.'));
@@ -39,7 +39,7 @@ fn of_math<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<&'a str> {
     qualified.or_else(|| is_imported().then_some(name))
 }
 
-fn in_domain(site: &Site<'_>, call: &ast::ExprCall, always: bool) -> Option<Rewrite> {
+fn in_domain(site: &FailureSite<'_>, call: &ast::ExprCall, always: bool) -> Option<SourceRewrite> {
     let function = of_math(site.source, call)?;
     let argument = call.arguments.args.first().filter(|argument| is_pure(argument) && always)?;
     let text = site.source.of(argument);
@@ -56,42 +56,42 @@ fn in_domain(site: &Site<'_>, call: &ast::ExprCall, always: bool) -> Option<Rewr
     };
     let edits = site.guard(&condition, &quoted(&format!("{text} {wrong}")));
     let edits = if condition.starts_with("math.") { edits.import("math") } else { edits };
-    robust(Some(edits), format!("Validate the argument of `{function}`: `{text}` {wrong}."))
+    robustness_rewrite(Some(edits), format!("Validate the argument of `{function}`: `{text}` {wrong}."))
 }
 
 /// Checks a float that can be NaN or infinite before its conversion to an integer or to JSON.
-pub(in crate::transforms) struct NotFinite;
+pub(in crate::transforms) struct NonFiniteFloat;
 
-impl Transform for NotFinite {
+impl Transform for NonFiniteFloat {
     fn name(&self) -> &'static str {
         "not-finite"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let message = &site.failed.message;
         let is_json = message.contains("not JSON compliant");
         let is_number = message.contains("cannot convert float") || message.contains("cannot convert NaN");
         if !is_json && !is_number {
             return Vec::new();
         }
-        let mut found: Vec<Rewrite> = finite_parameters(&site);
+        let mut found: Vec<SourceRewrite> = finite_parameters(&site);
         found.extend(finite_element(&site));
         found.extend(finite_list(&site));
         if !is_json {
             let text = about_inputs(&site, "must be finite");
             let both = |text: &String| site.translate_as(&["ValueError", "OverflowError"], |_| text.clone());
             let why = "Raise an error that names the input for a number that is not finite.";
-            found.extend(robust(text.as_ref().and_then(both), why));
+            found.extend(robustness_rewrite(text.as_ref().and_then(both), why));
         }
         found
     }
 }
 
 /// Checks of float parameters that every execution of the statement converts.
-fn finite_parameters(site: &Site<'_>) -> Vec<Rewrite> {
+fn finite_parameters(site: &FailureSite<'_>) -> Vec<SourceRewrite> {
     let is_used = |name: &str| {
-        let uses = |part: &&super::parts::Part<'_>| matches!(part.expr, Expr::Name(found) if found.id.as_str() == name);
+        let uses = |part: &&super::evaluated_exprs::EvaluatedExpr<'_>| matches!(part.expr, Expr::Name(found) if found.id.as_str() == name);
         site.parts.iter().filter(|part| part.always).any(|part| uses(&part))
     };
     let names =
@@ -103,13 +103,13 @@ fn finite_parameters(site: &Site<'_>) -> Vec<Rewrite> {
                 if is_bounded { format!("math.isnan({name})") } else { format!("not math.isfinite({name})") };
             let wrong = if is_bounded { "must be a number, not NaN" } else { "must be finite" };
             let edits = site.guard(&check, &quoted(&format!("{name} {wrong}"))).import("math");
-            robust(Some(edits), format!("Validate `{name}`: it {wrong}."))
+            robustness_rewrite(Some(edits), format!("Validate `{name}`: it {wrong}."))
         })
         .collect()
 }
 
 /// Whether `min` or `max` bounds the value, so that only NaN is left to check.
-fn bounded(site: &Site<'_>, name: &str) -> bool {
+fn bounded(site: &FailureSite<'_>, name: &str) -> bool {
     site.calls().any(|(call, _)| {
         matches!(callee(site.source, call), Some("min" | "max"))
             && call
@@ -121,7 +121,7 @@ fn bounded(site: &Site<'_>, name: &str) -> bool {
 }
 
 /// Check of the element in a loop over a parameter.
-fn finite_element(site: &Site<'_>) -> Option<Rewrite> {
+fn finite_element(site: &FailureSite<'_>) -> Option<SourceRewrite> {
     let loops = statements(&site.function.node.body);
     let (element, list) = loops.into_iter().rev().find_map(|statement| match statement {
         Stmt::For(each) if site.source.is_in(site.failed.line, each) => {
@@ -141,11 +141,11 @@ fn finite_element(site: &Site<'_>) -> Option<Rewrite> {
     let edits = site
         .guard(&format!("not math.isfinite({element})"), &quoted(&format!("{list} must be finite")))
         .import("math");
-    robust(Some(edits), format!("Validate `{list}`: every element must be finite."))
+    robustness_rewrite(Some(edits), format!("Validate `{list}`: every element must be finite."))
 }
 
 /// Check of all elements of a parameter that a comprehension iterates over.
-fn finite_list(site: &Site<'_>) -> Option<Rewrite> {
+fn finite_list(site: &FailureSite<'_>) -> Option<SourceRewrite> {
     let (element, list) = site.parts.iter().filter(|part| part.always).find_map(|part| {
         let generators = match part.expr {
             Expr::ListComp(list) => &list.generators,
@@ -162,19 +162,19 @@ fn finite_list(site: &Site<'_>) -> Option<Rewrite> {
     }
     let check = format!("any(not math.isfinite({element}) for {element} in {list})");
     let edits = site.guard(&check, &quoted(&format!("{list} must be finite"))).import("math");
-    robust(Some(edits), format!("Validate `{list}`: every element must be finite."))
+    robustness_rewrite(Some(edits), format!("Validate `{list}`: every element must be finite."))
 }
 
 /// Replaces the `OverflowError` of a number that is too large.
-pub(in crate::transforms) struct OutOfRange;
+pub(in crate::transforms) struct NumberOverflow;
 
-impl Transform for OutOfRange {
+impl Transform for NumberOverflow {
     fn name(&self) -> &'static str {
         "out-of-range"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         if site.exception() != "OverflowError" {
             return Vec::new();
         }
@@ -189,7 +189,10 @@ impl Transform for OutOfRange {
             }
             _ => "is out of range",
         };
-        about_inputs(&site, wrong).and_then(|text| robust(site.translate(&text), why)).into_iter().collect()
+        about_inputs(&site, wrong)
+            .and_then(|text| robustness_rewrite(site.translate(&text), why))
+            .into_iter()
+            .collect()
     }
 }
 
@@ -217,7 +220,7 @@ mod tests {
     fn floats_that_are_not_finite_are_rejected() {
         let text = "import math\nclass Bad(Exception):\n    pass\ndef cents(price: float):\n    if price < 0:\n        raise Bad(\"no\")\n    return round(price * 100)\n";
         let found =
-            rewritten(&NotFinite, text, crash(7, "ValueError", "cannot convert float NaN to integer"));
+            rewritten(&NonFiniteFloat, text, crash(7, "ValueError", "cannot convert float NaN to integer"));
         let expected = text.replace(
             "    return",
             "    if not math.isfinite(price):\n        raise Bad(\"price must be finite\")\n    return",
@@ -225,10 +228,12 @@ mod tests {
         assert_eq!(found[0], expected);
         let text = "def bar(ratio: float):\n    return int(min(ratio, 1.0))\n";
         let found =
-            rewritten(&NotFinite, text, crash(2, "ValueError", "cannot convert float NaN to integer"));
+            rewritten(&NonFiniteFloat, text, crash(2, "ValueError", "cannot convert float NaN to integer"));
         let expected = "import math\n\ndef bar(ratio: float):\n    if math.isnan(ratio):\n        raise ValueError(\"ratio must be a number, not NaN\")\n    return int(min(ratio, 1.0))\n";
         assert_eq!(found[0], expected);
-        assert!(rewritten(&NotFinite, text, crash(2, "ValueError", "invalid literal for int()")).is_empty());
+        assert!(
+            rewritten(&NonFiniteFloat, text, crash(2, "ValueError", "invalid literal for int()")).is_empty()
+        );
     }
 
     #[test]
@@ -236,12 +241,12 @@ mod tests {
         let text =
             "import math\ndef f(samples: list[float]):\n    return [int(sample) for sample in samples]\n";
         let found =
-            rewritten(&NotFinite, text, crash(3, "ValueError", "cannot convert float NaN to integer"));
+            rewritten(&NonFiniteFloat, text, crash(3, "ValueError", "cannot convert float NaN to integer"));
         let expected = "import math\ndef f(samples: list[float]):\n    if any(not math.isfinite(sample) for sample in samples):\n        raise ValueError(\"samples must be finite\")\n    return [int(sample) for sample in samples]\n";
         assert_eq!(found[0], expected);
         let text = "import math\ndef f(samples: list[float]):\n    for sample in samples:\n        print(int(sample))\n";
         let found =
-            rewritten(&NotFinite, text, crash(4, "ValueError", "cannot convert float NaN to integer"));
+            rewritten(&NonFiniteFloat, text, crash(4, "ValueError", "cannot convert float NaN to integer"));
         let expected = "import math\ndef f(samples: list[float]):\n    for sample in samples:\n        if not math.isfinite(sample):\n            raise ValueError(\"samples must be finite\")\n        print(int(sample))\n";
         assert_eq!(found[0], expected);
     }
@@ -249,9 +254,9 @@ mod tests {
     #[test]
     fn overflows_are_rejected() {
         let text = "import math\ndef delay(attempt):\n    return math.pow(2.0, attempt)\n";
-        let found = rewritten(&OutOfRange, text, crash(3, "OverflowError", "math range error"));
+        let found = rewritten(&NumberOverflow, text, crash(3, "OverflowError", "math range error"));
         let expected = "import math\ndef delay(attempt):\n    try:\n        return math.pow(2.0, attempt)\n    except OverflowError as error:\n        raise ValueError(\"attempt is out of range\") from error\n";
         assert_eq!(found, [expected]);
-        assert!(rewritten(&OutOfRange, text, crash(3, "ValueError", "")).is_empty());
+        assert!(rewritten(&NumberOverflow, text, crash(3, "ValueError", "")).is_empty());
     }
 }

@@ -1,9 +1,9 @@
 //! Records of another schema version: fields that are missing, new, or of another type.
 
-use super::site::{Site, quoted, robust, root_of};
-use super::wording::listed;
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::messages::join_names;
+use super::site::{FailureSite, quoted, robustness_rewrite, root_of};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, ast};
 
 /// Checks for a field that a record does not have.
@@ -14,13 +14,13 @@ impl Transform for MissingKey {
         "missing-key"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         if site.exception() != "KeyError" || site.is_concurrent() {
             return Vec::new();
         }
         let keys = subscripts(&site);
-        let mut found: Vec<Rewrite> = single_key(&site, &keys).into_iter().collect();
+        let mut found: Vec<SourceRewrite> = single_key(&site, &keys).into_iter().collect();
         if !keys.is_empty() || source.of(site.statement).contains("itemgetter(") {
             found.extend(without_field(&site, &keys));
             found.extend(another_shape(&site, &["KeyError", "TypeError"]));
@@ -29,7 +29,7 @@ impl Transform for MissingKey {
     }
 }
 
-fn subscripts<'a>(site: &Site<'a>) -> Vec<(&'a ast::ExprSubscript, bool)> {
+fn subscripts<'a>(site: &FailureSite<'a>) -> Vec<(&'a ast::ExprSubscript, bool)> {
     let is_read =
         |item: &ast::ExprSubscript| item.ctx == ast::ExprContext::Load && !item.slice.is_slice_expr();
     let parts = site.parts.iter().filter_map(|part| match part.expr {
@@ -40,7 +40,7 @@ fn subscripts<'a>(site: &Site<'a>) -> Vec<(&'a ast::ExprSubscript, bool)> {
 }
 
 /// Checks for the field of `address["city"]` in advance, if it is the only subscript.
-fn single_key(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<Rewrite> {
+fn single_key(site: &FailureSite<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<SourceRewrite> {
     let [(item, true)] = keys else { return None };
     let (Expr::Name(record), Expr::StringLiteral(key)) = (&*item.value, &*item.slice) else { return None };
     let name = record.id.as_str();
@@ -48,7 +48,7 @@ fn single_key(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<R
     let is_plain = site.annotation(name).is_some_and(|annotation| {
         annotation.starts_with("dict")
             || annotation.starts_with("Dict")
-            || super::naming::class_of(site.source, annotation).is_some()
+            || super::exception_names::class_of(site.source, annotation).is_some()
     });
     let is_word = key.value.to_str().chars().all(|letter| letter.is_alphanumeric() || letter == '_');
     if !is_plain || !is_word || !site.parameters().contains(&name) {
@@ -57,10 +57,13 @@ fn single_key(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<R
     let key = key.value.to_str();
     let edits = site
         .guard(&format!("{} not in {name}", quoted(key)), &quoted(&format!("{name} has no field '{key}'")));
-    robust(Some(edits), format!("Raise an error that names the field if `{name}` has no `{key}`."))
+    robustness_rewrite(
+        Some(edits),
+        format!("Raise an error that names the field if `{name}` has no `{key}`."),
+    )
 }
 
-fn without_field(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<Rewrite> {
+fn without_field(site: &FailureSite<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<SourceRewrite> {
     let names = site.inputs();
     let parameters = site.parameters();
     let looked_up = keys.iter().find(|(item, _)| {
@@ -75,7 +78,7 @@ fn without_field(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Optio
     if subject.is_empty() {
         return None;
     }
-    let all = listed(&subject, "or");
+    let all = join_names(&subject, "or");
     let is_list = |name: &&str| {
         site.annotation(name).is_some_and(|annotation| annotation.to_lowercase().starts_with("list["))
     };
@@ -86,33 +89,33 @@ fn without_field(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Optio
         _ => format!("f\"{all} has no field {{{error}}}\""),
     };
     let why = format!("Raise an error that names the missing field or key of `{all}`.");
-    robust(site.translate_as(&["KeyError"], message), why)
+    robustness_rewrite(site.translate_as(&["KeyError"], message), why)
 }
 
 /// Handles all exceptions that a record of another version can raise at the statement.
-fn another_shape(site: &Site<'_>, exceptions: &[&str]) -> Option<Rewrite> {
+fn another_shape(site: &FailureSite<'_>, exceptions: &[&str]) -> Option<SourceRewrite> {
     let names = site.inputs();
     if names.is_empty() || site.failed.scenario != "schema_drift" {
         return None;
     }
-    let all = listed(&names, "or");
+    let all = join_names(&names, "or");
     let message = |error: &str| format!("f\"{all} does not have the expected fields: {{{error}}}\"");
-    robust(
+    robustness_rewrite(
         site.translate_as(exceptions, message),
         format!("Raise an error if `{all}` does not have the expected fields."),
     )
 }
 
 /// Replaces the error of a field with another type, or of too many or too few fields.
-pub(in crate::transforms) struct WrongTypeOfField;
+pub(in crate::transforms) struct WrongFieldType;
 
-impl Transform for WrongTypeOfField {
+impl Transform for WrongFieldType {
     fn name(&self) -> &'static str {
         "wrong-type-of-field"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let is_unpacking =
             site.failed.message.contains("to unpack") || site.failed.message.contains("update sequence");
         let wrong = match site.exception() {
@@ -128,7 +131,7 @@ impl Transform for WrongTypeOfField {
             return Vec::new();
         }
         let names = site.inputs();
-        let all = listed(&names, "or");
+        let all = join_names(&names, "or");
         let is_plain = |name: &&str| {
             site.annotation(name)
                 .is_some_and(|annotation| annotation.starts_with("dict[") || annotation.starts_with("list["))
@@ -140,7 +143,7 @@ impl Transform for WrongTypeOfField {
         };
         let message = quoted(&format!("{all} {wrong}"));
         let why = format!("Raise an error if `{all}` {wrong}.");
-        let narrow = (!names.is_empty()).then(|| robust(site.translate(&message), why)).flatten();
+        let narrow = (!names.is_empty()).then(|| robustness_rewrite(site.translate(&message), why)).flatten();
         let wide = another_shape(&site, &["AttributeError", "TypeError"])
             .filter(|_| site.exception() != "ValueError");
         narrow.into_iter().chain(wide).collect()
@@ -148,13 +151,13 @@ impl Transform for WrongTypeOfField {
 }
 
 /// Whether a call unpacks a record with `**`.
-fn has_spread(site: &Site<'_>) -> bool {
+fn has_spread(site: &FailureSite<'_>) -> bool {
     site.calls().any(|(call, _)| call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Failed;
+    use super::super::SectionFailure;
     use super::super::site::testing::{crash, rewritten};
     use super::*;
 
@@ -189,26 +192,26 @@ mod tests {
         assert!(rewritten(&MissingKey, "def f(x):\n    return g(x)\n", crash(2, "KeyError", "")).is_empty());
         let mut failed = crash(2, "TypeError", "");
         failed.scenario = "user_misuse".to_owned();
-        assert!(rewritten(&WrongTypeOfField, text, failed).is_empty());
+        assert!(rewritten(&WrongFieldType, text, failed).is_empty());
     }
 
-    fn drift(line: u32, exception: &str, message: &str) -> Failed {
-        Failed { scenario: "schema_drift".to_owned(), ..crash(line, exception, message) }
+    fn drift(line: u32, exception: &str, message: &str) -> SectionFailure {
+        SectionFailure { scenario: "schema_drift".to_owned(), ..crash(line, exception, message) }
     }
 
     #[test]
     fn fields_of_another_type_raise_the_exception_of_the_module() {
         let text = "class Bad(Exception):\n    pass\ndef f(invoice):\n    due = invoice.get(\"due\")\n    if due is None:\n        raise Bad(\"not due\")\n    return due.isoformat()\n";
-        let found = rewritten(&WrongTypeOfField, text, drift(7, "AttributeError", ""));
+        let found = rewritten(&WrongFieldType, text, drift(7, "AttributeError", ""));
         let expected = text.replace(
             "    return due.isoformat()\n",
             "    try:\n        return due.isoformat()\n    except AttributeError as error:\n        raise Bad(\"invoice has a field of the wrong type\") from error\n",
         );
         assert_eq!(found[0], expected);
         assert!(found[1].contains("except (AttributeError, TypeError) as error:"));
-        assert!(rewritten(&WrongTypeOfField, text, crash(7, "AttributeError", "")).is_empty());
+        assert!(rewritten(&WrongFieldType, text, crash(7, "AttributeError", "")).is_empty());
         let text = "def f(record):\n    return User(**record)\n";
-        let found = rewritten(&WrongTypeOfField, text, drift(2, "TypeError", "unexpected keyword"));
+        let found = rewritten(&WrongFieldType, text, drift(2, "TypeError", "unexpected keyword"));
         assert!(found[0].contains("raise ValueError(\"record has missing or unknown fields\") from error"));
     }
 }

@@ -1,9 +1,9 @@
 //! Regular expressions with catastrophic backtracking.
 
-use super::pattern::{found_anywhere, without_nesting};
-use super::site::{callee, expressions, robust, statements};
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::regex_syntax::{found_anywhere, without_nesting};
+use super::site::{callee, expressions, robustness_rewrite, statements};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::visitor::{Visitor, walk_expr, walk_stmt};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
@@ -15,12 +15,12 @@ impl Transform for CatastrophicRegex {
         "catastrophic-regex"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
         let Cause::Failure(failed) = cause else { return Vec::new() };
         let function =
             if failed.line > 0 { source.function_at(failed.line) } else { source.function(&failed.section) };
         let Some(function) = function.filter(|_| failed.kind == "timeout") else { return Vec::new() };
-        let mut found: Vec<Rewrite> = Vec::new();
+        let mut found: Vec<SourceRewrite> = Vec::new();
         for expr in expressions(&function.node.body) {
             let use_of = match expr {
                 Expr::Call(call) => direct(source, call).or_else(|| compiled(source, call)),
@@ -34,7 +34,7 @@ impl Transform for CatastrophicRegex {
 }
 
 /// A pattern and its use.
-struct Used<'a> {
+struct RegexUse<'a> {
     literal: &'a ast::ExprStringLiteral,
     /// Whether the pattern is used only with `match`, `search` or `fullmatch`, and only the truth of the result matters.
     only_asked: bool,
@@ -43,16 +43,16 @@ struct Used<'a> {
 }
 
 /// Pattern of `re.match(r"…", text)`.
-fn direct<'a>(source: &Source, call: &'a ast::ExprCall) -> Option<Used<'a>> {
+fn direct<'a>(source: &EditableSource, call: &'a ast::ExprCall) -> Option<RegexUse<'a>> {
     let method = callee(source, call)?.strip_prefix("re.")?;
     let literal = plain_pattern(source, call)?;
     let is_tested =
         matches!(method, "match" | "search" | "fullmatch") && truths(source).contains(&call.range());
-    Some(Used { literal, only_asked: is_tested, only_searched: method == "search" })
+    Some(RegexUse { literal, only_asked: is_tested, only_searched: method == "search" })
 }
 
 /// Pattern of `PATTERN.match(text)` with `PATTERN = re.compile(r"…")` in the module.
-fn compiled<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<Used<'a>> {
+fn compiled<'a>(source: &'a EditableSource, call: &ast::ExprCall) -> Option<RegexUse<'a>> {
     let Expr::Attribute(method) = &*call.func else { return None };
     let Expr::Name(name) = &*method.value else { return None };
     let literal = statements(source.body()).into_iter().find_map(|statement| match statement {
@@ -81,10 +81,10 @@ fn compiled<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<Used<'a>> {
     // The assignment is one more occurrence of the name.
     let only_asked = methods.len() + 1 == names
         && methods.iter().all(|method| matches!(*method, "match" | "search" | "fullmatch"));
-    Some(Used { literal, only_asked, only_searched: methods.iter().all(|method| *method == "search") })
+    Some(RegexUse { literal, only_asked, only_searched: methods.iter().all(|method| *method == "search") })
 }
 
-fn plain_pattern<'a>(source: &Source, call: &'a ast::ExprCall) -> Option<&'a ast::ExprStringLiteral> {
+fn plain_pattern<'a>(source: &EditableSource, call: &'a ast::ExprCall) -> Option<&'a ast::ExprStringLiteral> {
     let Some(Expr::StringLiteral(literal)) = call.arguments.args.first() else { return None };
     let arguments = source.of(&call.arguments);
     // In verbose mode white space is ignored.
@@ -92,7 +92,7 @@ fn plain_pattern<'a>(source: &Source, call: &'a ast::ExprCall) -> Option<&'a ast
     (!literal.value.is_implicit_concatenated() && !is_verbose).then_some(literal)
 }
 
-fn rewritten(source: &Source, used: &Used<'_>) -> Option<Rewrite> {
+fn rewritten(source: &EditableSource, used: &RegexUse<'_>) -> Option<SourceRewrite> {
     let text = source.of(used.literal);
     let start = text.find(['"', '\''])?;
     let (prefix, quoted) = text.split_at(start);
@@ -110,19 +110,22 @@ fn rewritten(source: &Source, used: &Used<'_>) -> Option<Rewrite> {
         .flatten();
     let pattern = found.or(flat)?;
     let why = "Rewrite the pattern without catastrophic backtracking; it matches the same strings.";
-    robust(Some(source.edit().replace(used.literal, format!("{prefix}{quote}{pattern}{quote}"))), why)
+    robustness_rewrite(
+        Some(source.edit().replace(used.literal, format!("{prefix}{quote}{pattern}{quote}"))),
+        why,
+    )
 }
 
 /// Ranges of expressions of which only the truth value is used.
-fn truths(source: &Source) -> Vec<TextRange> {
-    let mut truths = Truths(Vec::new());
+fn truths(source: &EditableSource) -> Vec<TextRange> {
+    let mut truths = TruthTestCollector(Vec::new());
     truths.visit_body(source.body());
     truths.0
 }
 
-struct Truths(Vec<TextRange>);
+struct TruthTestCollector(Vec<TextRange>);
 
-impl Truths {
+impl TruthTestCollector {
     fn truth(&mut self, expr: &Expr) {
         self.0.push(expr.range());
         if let Expr::BoolOp(operation) = expr {
@@ -131,7 +134,7 @@ impl Truths {
     }
 }
 
-impl<'a> Visitor<'a> for Truths {
+impl<'a> Visitor<'a> for TruthTestCollector {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::If(branch) => {
@@ -178,12 +181,12 @@ impl<'a> Visitor<'a> for Truths {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Failed;
+    use super::super::SectionFailure;
     use super::super::site::testing::rewritten as rewrite;
     use super::*;
 
-    fn timeout() -> Failed {
-        Failed { section: "f".to_owned(), kind: "timeout".to_owned(), ..Failed::default() }
+    fn timeout() -> SectionFailure {
+        SectionFailure { section: "f".to_owned(), kind: "timeout".to_owned(), ..SectionFailure::default() }
     }
 
     #[test]

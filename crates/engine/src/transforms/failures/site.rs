@@ -1,32 +1,32 @@
 //! The failing statement, and the two ways to change it: a check before it, or another error instead of its exception.
 
-use super::naming::{Spelled, own_exception, spelled};
-use super::parts::{Part, parts_at};
-pub(in crate::transforms) use super::tree::{
-    called, callee, expressions, is_alone, is_pure, is_simple, names_in, parameters, quoted, root_of,
-    statements,
+use super::evaluated_exprs::{EvaluatedExpr, parts_at};
+use super::exception_names::{ExceptionSpelling, own_exception, spelled};
+pub(in crate::transforms) use super::syntax_queries::{
+    callee, expressions, is_alone, is_pure, is_simple, names_in, parameters, path_in_message, quoted,
+    root_of, statements,
 };
-use super::{Cause, Failed, Gain, Rewrite};
-use crate::source::{Edits, Function, Source};
+use super::{Cause, ProposalGain, SectionFailure, SourceRewrite};
+use crate::editable_source::{EditableSource, PythonFunction, SourceEdits};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// The statement that fails, in its function.
-pub(in crate::transforms) struct Site<'a> {
+pub(in crate::transforms) struct FailureSite<'a> {
     /// Source file.
-    pub(in crate::transforms) source: &'a Source,
+    pub(in crate::transforms) source: &'a EditableSource,
     /// Failure to answer.
-    pub(in crate::transforms) failed: &'a Failed,
+    pub(in crate::transforms) failed: &'a SectionFailure,
     /// Function that contains the line.
-    pub(in crate::transforms) function: Function<'a>,
+    pub(in crate::transforms) function: PythonFunction<'a>,
     /// Innermost statement at the line.
     pub(in crate::transforms) statement: &'a Stmt,
     /// Expressions of the statement; for a compound statement only those of its header.
-    pub(in crate::transforms) parts: Vec<Part<'a>>,
+    pub(in crate::transforms) parts: Vec<EvaluatedExpr<'a>>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> FailureSite<'a> {
     /// Site of a failure; `None` unless it is a crash at a statement that has its lines to itself.
-    pub(in crate::transforms) fn of(source: &'a Source, cause: &'a Cause) -> Option<Self> {
+    pub(in crate::transforms) fn of(source: &'a EditableSource, cause: &'a Cause) -> Option<Self> {
         let Cause::Failure(failed) = cause else { return None };
         if failed.kind != "crash" || failed.line == 0 || failed.exception.is_none() {
             return None;
@@ -133,14 +133,14 @@ impl<'a> Site<'a> {
     }
 
     /// Inserts a check before the statement.
-    pub(in crate::transforms) fn guard(&self, condition: &str, message: &str) -> Edits<'a> {
+    pub(in crate::transforms) fn guard(&self, condition: &str, message: &str) -> SourceEdits<'a> {
         let lines = [format!("if {condition}:"), format!("    {}", self.refusal("ValueError", message))];
         self.source.edit().before(self.statement, &lines)
     }
 
     /// Replaces the exception of the statement by another error. `None` if the statement is not simple, or if a function of
     /// the file that it calls may raise on purpose.
-    pub(in crate::transforms) fn translate(&self, message: &str) -> Option<Edits<'a>> {
+    pub(in crate::transforms) fn translate(&self, message: &str) -> Option<SourceEdits<'a>> {
         self.translate_as(&[self.exception()], |_| message.to_owned())
     }
 
@@ -149,11 +149,11 @@ impl<'a> Site<'a> {
         &self,
         exceptions: &[&str],
         message: impl Fn(&str) -> String,
-    ) -> Option<Edits<'a>> {
+    ) -> Option<SourceEdits<'a>> {
         if !is_simple(self.statement) || self.suspends() || self.calls_own_functions() {
             return None;
         }
-        let spelled: Vec<Spelled> =
+        let spelled: Vec<ExceptionSpelling> =
             exceptions.iter().map(|name| spelled(self, name)).collect::<Option<_>>()?;
         let names: Vec<&str> = spelled.iter().map(|exception| exception.name.as_str()).collect();
         let caught = if let [name] = names.as_slice() {
@@ -198,12 +198,15 @@ impl<'a> Site<'a> {
 }
 
 /// Rewrite for robustness from edits.
-pub(in crate::transforms) fn robust(edits: Option<Edits<'_>>, why: impl Into<String>) -> Option<Rewrite> {
+pub(in crate::transforms) fn robustness_rewrite(
+    edits: Option<SourceEdits<'_>>,
+    why: impl Into<String>,
+) -> Option<SourceRewrite> {
     let text = edits?.finish()?;
-    Some(Rewrite { text, why: why.into(), gain: Gain::Robustness })
+    Some(SourceRewrite { text, why: why.into(), gain: ProposalGain::Robustness })
 }
 
-fn is_in_body(source: &Source, function: &ast::StmtFunctionDef, statement: &Stmt) -> bool {
+fn is_in_body(source: &EditableSource, function: &ast::StmtFunctionDef, statement: &Stmt) -> bool {
     let first = function.body.first().map_or(function.range.start(), Ranged::start);
     statement.start() >= first && source.line(statement.start()) > source.line(function.name.start())
 }
@@ -211,18 +214,18 @@ fn is_in_body(source: &Source, function: &ast::StmtFunctionDef, statement: &Stmt
 #[cfg(test)]
 pub(in crate::transforms) mod testing {
     //! Helpers for tests of transforms.
-    use crate::source::Source;
-    use crate::transforms::{Cause, Failed, Transform};
+    use crate::editable_source::EditableSource;
+    use crate::transforms::{Cause, SectionFailure, Transform};
 
     /// A crash at a line.
-    pub(in crate::transforms) fn crash(line: u32, exception: &str, message: &str) -> Failed {
-        Failed {
+    pub(in crate::transforms) fn crash(line: u32, exception: &str, message: &str) -> SectionFailure {
+        SectionFailure {
             line,
             kind: "crash".to_owned(),
             exception: Some(exception.to_owned()),
             message: message.to_owned(),
             scenario: "hostile_input".to_owned(),
-            ..Failed::default()
+            ..SectionFailure::default()
         }
     }
 
@@ -230,12 +233,14 @@ pub(in crate::transforms) mod testing {
     pub(in crate::transforms) fn rewritten(
         transform: &dyn Transform,
         text: &str,
-        failed: Failed,
+        failed: SectionFailure,
     ) -> Vec<String> {
-        let source = Source::parse(text).expect("test source parses");
+        let source = EditableSource::parse(text).expect("test source parses");
         let rewrites = transform.rewrite(&source, &Cause::Failure(failed));
         assert!(
-            rewrites.iter().all(|rewrite| !rewrite.why.is_empty() && Source::parse(&rewrite.text).is_some())
+            rewrites
+                .iter()
+                .all(|rewrite| !rewrite.why.is_empty() && EditableSource::parse(&rewrite.text).is_some())
         );
         rewrites.into_iter().map(|rewrite| rewrite.text).collect()
     }
@@ -247,8 +252,8 @@ mod tests {
     use super::*;
 
     fn is_site(text: &str, line: u32) -> bool {
-        let source = Source::parse(text).unwrap();
-        Site::of(&source, &Cause::Failure(crash(line, "IndexError", ""))).is_some()
+        let source = EditableSource::parse(text).unwrap();
+        FailureSite::of(&source, &Cause::Failure(crash(line, "IndexError", ""))).is_some()
     }
 
     #[test]
@@ -271,9 +276,10 @@ mod tests {
 
     #[test]
     fn conditionally_evaluated_parts_are_marked() {
-        let source = Source::parse("def f(x, y):\n    return x if y else [z[0] for z in x]\n").unwrap();
+        let source =
+            EditableSource::parse("def f(x, y):\n    return x if y else [z[0] for z in x]\n").unwrap();
         let cause = Cause::Failure(crash(2, "IndexError", ""));
-        let site = Site::of(&source, &cause).unwrap();
+        let site = FailureSite::of(&source, &cause).unwrap();
         let always: Vec<&str> =
             site.parts.iter().filter(|part| part.always).map(|part| source.of(part.expr)).collect();
         assert_eq!(always, ["x if y else [z[0] for z in x]", "y"]);

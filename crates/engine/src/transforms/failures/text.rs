@@ -1,9 +1,9 @@
 //! Encoding errors of strings, and SQL queries built from strings.
 
-use super::naming::{import_from, imported_as};
-use super::site::{Site, callee, expressions, robust, statements};
-use super::{Cause, Rewrite, Transform};
-use crate::source::Source;
+use super::exception_names::{import_from, imported_as};
+use super::site::{FailureSite, callee, expressions, robustness_rewrite, statements};
+use super::{Cause, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// Adds an error policy to an `encode` or `decode` call that fails.
@@ -14,8 +14,8 @@ impl Transform for EncodingErrors {
         "encoding-errors"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         let method = match site.exception() {
             "UnicodeEncodeError" => "encode",
             "UnicodeDecodeError" => "decode",
@@ -39,7 +39,7 @@ fn lacks_errors(call: &ast::ExprCall, method: &str) -> bool {
         && arguments.args.iter().all(Expr::is_string_literal_expr)
 }
 
-fn policies(site: &Site<'_>, call: &ast::ExprCall, method: &str) -> Vec<&'static str> {
+fn policies(site: &FailureSite<'_>, call: &ast::ExprCall, method: &str) -> Vec<&'static str> {
     if method == "decode" {
         return vec!["replace"];
     }
@@ -63,14 +63,17 @@ fn policies(site: &Site<'_>, call: &ast::ExprCall, method: &str) -> Vec<&'static
     }
 }
 
-fn with_policy(source: &Source, call: &ast::ExprCall, policy: &str) -> Option<Rewrite> {
+fn with_policy(source: &EditableSource, call: &ast::ExprCall, policy: &str) -> Option<SourceRewrite> {
     let arguments = &call.arguments;
     let edits = match (arguments.args.first(), arguments.keywords.last()) {
         (_, Some(last)) => source.edit().replace(last, format!("{}, errors=\"{policy}\"", source.of(last))),
         (Some(first), None) => source.edit().replace(first, format!("{}, \"{policy}\"", source.of(first))),
         (None, None) => source.edit().replace(arguments, format!("(errors=\"{policy}\")")),
     };
-    robust(Some(edits), format!("Handle encoding errors with `{policy}` instead of an exception."))
+    robustness_rewrite(
+        Some(edits),
+        format!("Handle encoding errors with `{policy}` instead of an exception."),
+    )
 }
 
 /// Replaces values that are concatenated into a query, which allow SQL injection, by parameters.
@@ -81,8 +84,8 @@ impl Transform for SqlParameters {
         "sql-parameters"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(site) = FailureSite::of(source, cause) else { return Vec::new() };
         if !matches!(site.exception(), "OperationalError" | "ProgrammingError" | "Warning")
             || site.is_concurrent()
         {
@@ -94,13 +97,13 @@ impl Transform for SqlParameters {
 }
 
 /// Placeholder syntax of the database driver that the module imports.
-fn placeholder(source: &Source) -> Option<&'static str> {
+fn placeholder(source: &EditableSource) -> Option<&'static str> {
     let has = |module: &str| imported_as(source, module).is_some() || import_from(source, module).is_some();
     let others = ["psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql.connector"];
     if has("sqlite3") { Some("?") } else { others.into_iter().any(has).then_some("%s") }
 }
 
-fn bound(site: &Site<'_>, call: &ast::ExprCall, mark: &str) -> Option<Rewrite> {
+fn bound(site: &FailureSite<'_>, call: &ast::ExprCall, mark: &str) -> Option<SourceRewrite> {
     let Expr::Attribute(method) = &*call.func else { return None };
     let [argument] = &*call.arguments.args else { return None };
     if method.attr.as_str() != "execute" || !call.arguments.keywords.is_empty() {
@@ -119,11 +122,14 @@ fn bound(site: &Site<'_>, call: &ast::ExprCall, mark: &str) -> Option<Rewrite> {
         let name = site.source.of(argument);
         site.source.edit().replace(query, sql).replace(argument, format!("{name}, {values}"))
     };
-    robust(Some(edits), "Pass values as query parameters, so that they cannot change the statement.")
+    robustness_rewrite(
+        Some(edits),
+        "Pass values as query parameters, so that they cannot change the statement.",
+    )
 }
 
 /// Value of a name that is bound once and used once.
-fn assigned_once<'a>(site: &Site<'a>, name: &str) -> Option<&'a Expr> {
+fn assigned_once<'a>(site: &FailureSite<'a>, name: &str) -> Option<&'a Expr> {
     let body = &site.function.node.body;
     let uses = expressions(body)
         .into_iter()
@@ -139,23 +145,23 @@ fn assigned_once<'a>(site: &Site<'a>, name: &str) -> Option<&'a Expr> {
     })
 }
 
-enum Piece<'a> {
+enum QueryPiece<'a> {
     Text(String),
     Value(&'a Expr),
 }
 
-fn parameterised(source: &Source, query: &Expr, mark: &str) -> Option<(String, Vec<String>)> {
+fn parameterised(source: &EditableSource, query: &Expr, mark: &str) -> Option<(String, Vec<String>)> {
     let mut pieces = Vec::new();
     flatten(query, &mut pieces)?;
     let (mut sql, mut values, mut is_open) = (String::new(), Vec::new(), false);
     for piece in pieces {
         match piece {
-            Piece::Text(text) => {
+            QueryPiece::Text(text) => {
                 let rest = if is_open { text.strip_prefix('\'')? } else { &text };
                 is_open = false;
                 sql.push_str(rest);
             }
-            Piece::Value(value) => {
+            QueryPiece::Value(value) => {
                 is_open = sql.ends_with('\'');
                 if is_open {
                     sql.pop();
@@ -193,9 +199,9 @@ fn without_str(value: &Expr) -> &Expr {
     }
 }
 
-fn flatten<'a>(query: &'a Expr, pieces: &mut Vec<Piece<'a>>) -> Option<()> {
+fn flatten<'a>(query: &'a Expr, pieces: &mut Vec<QueryPiece<'a>>) -> Option<()> {
     match query {
-        Expr::StringLiteral(text) => pieces.push(Piece::Text(text.value.to_str().to_owned())),
+        Expr::StringLiteral(text) => pieces.push(QueryPiece::Text(text.value.to_str().to_owned())),
         Expr::BinOp(sum) if sum.op == ast::Operator::Add => {
             flatten(&sum.left, pieces)?;
             flatten(&sum.right, pieces)?;
@@ -207,23 +213,23 @@ fn flatten<'a>(query: &'a Expr, pieces: &mut Vec<Piece<'a>>) -> Option<()> {
             for element in text.value.elements() {
                 pieces.push(match element {
                     ast::InterpolatedStringElement::Literal(literal) => {
-                        Piece::Text(literal.value.to_string())
+                        QueryPiece::Text(literal.value.to_string())
                     }
                     ast::InterpolatedStringElement::Interpolation(value) if value.format_spec.is_none() => {
-                        Piece::Value(&value.expression)
+                        QueryPiece::Value(&value.expression)
                     }
                     ast::InterpolatedStringElement::Interpolation(_) => return None,
                 });
             }
         }
-        Expr::Name(_) | Expr::Attribute(_) | Expr::Call(_) => pieces.push(Piece::Value(query)),
+        Expr::Name(_) | Expr::Attribute(_) | Expr::Call(_) => pieces.push(QueryPiece::Value(query)),
         _ => return None,
     }
     Some(())
 }
 
 /// Splits `"… %s …" % value` into pieces, also with several values.
-fn formatted<'a>(text: &Expr, values: &'a Expr, pieces: &mut Vec<Piece<'a>>) -> Option<()> {
+fn formatted<'a>(text: &Expr, values: &'a Expr, pieces: &mut Vec<QueryPiece<'a>>) -> Option<()> {
     let Expr::StringLiteral(text) = text else { return None };
     let values: Vec<&Expr> = match values {
         Expr::Tuple(tuple) => tuple.elts.iter().collect(),
@@ -234,8 +240,8 @@ fn formatted<'a>(text: &Expr, values: &'a Expr, pieces: &mut Vec<Piece<'a>>) -> 
         return None;
     }
     for (at, text) in texts.iter().enumerate() {
-        pieces.push(Piece::Text((*text).to_owned()));
-        pieces.extend(values.get(at).map(|value| Piece::Value(value)));
+        pieces.push(QueryPiece::Text((*text).to_owned()));
+        pieces.extend(values.get(at).map(|value| QueryPiece::Value(value)));
     }
     Some(())
 }

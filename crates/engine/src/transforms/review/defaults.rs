@@ -1,8 +1,10 @@
 //! Function arguments: defaults that all calls share, and checks that `-O` removes.
 
-use super::look::{Scene, begins_line, deeper, is_alone, name_of, one, says, text_of};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::{Edits, Source};
+use super::scope::{
+    TransformScope, begins_line, contains_name, deeper, is_alone, name_of, single_rewrite, text_of,
+};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::{EditableSource, SourceEdits};
 use crate::syntax::ast::helpers::{any_over_body, any_over_expr};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
@@ -15,8 +17,8 @@ impl Transform for MutableDefault {
         "mutable-default"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let Some(function) = scene.function else { return Vec::new() };
         let Some(first) = source.after_docstring(function.node).first() else { return Vec::new() };
         if !begins_line(source, first) || is_stub(source.after_docstring(function.node)) {
@@ -42,20 +44,20 @@ impl Transform for MutableDefault {
         }
         let text =
             if guards.is_empty() { None } else { guarded(source, function.node, first, edits, &guards) };
-        one(
+        single_rewrite(
             text,
             "Create the mutable default in each call instead of sharing it between calls.",
-            Gain::Findings,
+            ProposalGain::Findings,
         )
     }
 }
 
 /// Inserts the guards directly after the docstring: a comment there belongs to the statement that follows it.
 fn guarded(
-    source: &Source,
+    source: &EditableSource,
     function: &ast::StmtFunctionDef,
     first: &Stmt,
-    edits: Edits,
+    edits: SourceEdits,
     guards: &[String],
 ) -> Option<String> {
     match function.body.first().filter(|docstring| docstring.range() != first.range()) {
@@ -65,7 +67,7 @@ fn guarded(
     }
 }
 
-fn indent<'a>(source: &Source, statement: &Stmt) -> &'a str {
+fn indent<'a>(source: &EditableSource, statement: &Stmt) -> &'a str {
     if source.indentation(statement).contains('\t') { "\t" } else { "    " }
 }
 
@@ -74,7 +76,7 @@ fn is_stub(body: &[Stmt]) -> bool {
         || matches!(body, [Stmt::Expr(only)] if only.value.is_ellipsis_literal_expr())
 }
 
-fn is_shared(scene: &Scene, parameter: &ast::ParameterWithDefault, default: &Expr) -> bool {
+fn is_shared(scene: &TransformScope, parameter: &ast::ParameterWithDefault, default: &Expr) -> bool {
     let name = parameter.name().as_str();
     // A cache is shared on purpose.
     let is_cache = ["cache", "memo"].iter().any(|word| name.to_lowercase().contains(word));
@@ -90,7 +92,7 @@ fn is_shared(scene: &Scene, parameter: &ast::ParameterWithDefault, default: &Exp
 }
 
 /// Whether an expression has the same value when it is evaluated later.
-fn is_fresh(scene: &Scene, expression: &Expr) -> bool {
+fn is_fresh(scene: &TransformScope, expression: &Expr) -> bool {
     !any_over_expr(expression, |part| match part {
         Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::Tuple(_) | Expr::UnaryOp(_) => false,
         Expr::Call(call) => !is_container_type(scene, &call.func),
@@ -99,7 +101,7 @@ fn is_fresh(scene: &Scene, expression: &Expr) -> bool {
     })
 }
 
-fn is_container_type(scene: &Scene, callee: &Expr) -> bool {
+fn is_container_type(scene: &TransformScope, callee: &Expr) -> bool {
     scene.names.full(callee).is_some_and(|full| {
         matches!(full.as_str(), "list" | "dict" | "set")
             || matches!(
@@ -143,7 +145,7 @@ fn compares_to_none(body: &[Stmt], name: &str) -> bool {
     })
 }
 
-fn or_none(source: &Source, annotation: &Expr) -> String {
+fn or_none(source: &EditableSource, annotation: &Expr) -> String {
     let text = source.of(annotation);
     match text_of(annotation).map(|inner| (inner, text.replacen(inner, &format!("{inner} | None"), 1))) {
         Some((_, quoted)) => quoted,
@@ -160,8 +162,8 @@ impl Transform for AssertValidation {
         "assert-validation"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let Some(function) = scene.function else { return Vec::new() };
         let is_test = function.node.name.starts_with("test")
             || scene.names.imports("pytest", "pytest")
@@ -174,18 +176,18 @@ impl Transform for AssertValidation {
         for statement in source.after_docstring(function.node) {
             let Stmt::Assert(assert) = statement else { break };
             let is_ours = function.node.parameters.iter_non_variadic_params().any(|parameter| {
-                scene.is_parameter(parameter.name()) && says(&assert.test, parameter.name())
+                scene.is_parameter(parameter.name()) && contains_name(&assert.test, parameter.name())
             });
             if is_ours && is_alone(source, statement) && !source.of(&*assert.test).contains('#') {
                 edits = edits.replace(statement, check(source, statement, assert));
             }
         }
         let why = "Raise an exception for invalid arguments instead of assert, which python -O removes.";
-        one(edits.finish(), why, Gain::Findings)
+        single_rewrite(edits.finish(), why, ProposalGain::Findings)
     }
 }
 
-fn check(source: &Source, statement: &Stmt, assert: &ast::StmtAssert) -> String {
+fn check(source: &EditableSource, statement: &Stmt, assert: &ast::StmtAssert) -> String {
     let is_type_check =
         matches!(&*assert.test, Expr::Call(call) if name_of(&call.func) == Some("isinstance"));
     let exception = if is_type_check { "TypeError" } else { "ValueError" };
@@ -203,7 +205,7 @@ fn check(source: &Source, statement: &Stmt, assert: &ast::StmtAssert) -> String 
 }
 
 /// Negates a condition. Only operators with an exact opposite are inverted: `not x > 0` also covers NaN, `x <= 0` does not.
-fn negated(source: &Source, test: &Expr) -> String {
+fn negated(source: &EditableSource, test: &Expr) -> String {
     if let Expr::Compare(compare) = test
         && let ([operator], [right]) = (&*compare.ops, &*compare.comparators)
     {
@@ -228,7 +230,7 @@ fn negated(source: &Source, test: &Expr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::look::{Parts, Scene, one, value_of};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::{Edits, Source};
+use super::scope::{SyntaxParts, TransformScope, single_rewrite, value_of};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::{EditableSource, SourceEdits};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, ast};
 
 /// Narrows `except:`, which also catches `SystemExit` and `KeyboardInterrupt`, and `except Exception: pass`, which hides
@@ -17,8 +17,8 @@ impl Transform for BareExcept {
         "bare-except"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let mut edits = source.edit();
         for statement in scene.parts().statements {
             if let Stmt::Try(attempt) = statement {
@@ -26,11 +26,11 @@ impl Transform for BareExcept {
             }
         }
         let why = "Narrow the handler, so that it does not hide interrupts and programming errors.";
-        one(edits.finish(), why, Gain::Findings)
+        single_rewrite(edits.finish(), why, ProposalGain::Findings)
     }
 }
 
-fn narrow<'s>(scene: &Scene, attempt: &ast::StmtTry, edits: Edits<'s>) -> Edits<'s> {
+fn narrow<'s>(scene: &TransformScope, attempt: &ast::StmtTry, edits: SourceEdits<'s>) -> SourceEdits<'s> {
     let [.., ast::ExceptHandler::ExceptHandler(handler)] = attempt.handlers.as_slice() else { return edits };
     let is_silent = matches!(handler.body.as_slice(), [Stmt::Pass(_) | Stmt::Continue(_)]);
     let is_only = attempt.handlers.len() == 1;
@@ -50,7 +50,7 @@ fn narrow<'s>(scene: &Scene, attempt: &ast::StmtTry, edits: Edits<'s>) -> Edits<
 
 /// Whether the block can exit the program on purpose, or suspends it.
 fn exits_or_suspends(body: &[Stmt]) -> bool {
-    Parts::of(body).expressions.iter().any(|part| match part {
+    SyntaxParts::of(body).expressions.iter().any(|part| match part {
         Expr::Yield(_) | Expr::YieldFrom(_) | Expr::Await(_) => true,
         Expr::Name(name) => matches!(name.id.as_str(), "exit" | "quit" | "SystemExit" | "KeyboardInterrupt"),
         Expr::Attribute(attribute) => matches!(attribute.attr.as_str(), "exit" | "_exit" | "main"),
@@ -59,11 +59,14 @@ fn exits_or_suspends(body: &[Stmt]) -> bool {
 }
 
 fn reraises(body: &[Stmt]) -> bool {
-    Parts::of(body).statements.iter().any(|part| matches!(part, Stmt::Raise(raise) if raise.exc.is_none()))
+    SyntaxParts::of(body)
+        .statements
+        .iter()
+        .any(|part| matches!(part, Stmt::Raise(raise) if raise.exc.is_none()))
 }
 
 /// Exceptions that the only statement of a block can raise, as written in a handler.
-fn exceptions(scene: &Scene, body: &[Stmt]) -> Option<String> {
+fn exceptions(scene: &TransformScope, body: &[Stmt]) -> Option<String> {
     let [statement] = body else { return None };
     let mut found = BTreeSet::new();
     raised(scene, value_of(statement)?, &mut found)?;
@@ -76,7 +79,7 @@ fn exceptions(scene: &Scene, body: &[Stmt]) -> Option<String> {
 }
 
 /// Adds the exceptions that an expression can raise; `None` if it can raise unknown ones.
-fn raised(scene: &Scene, expression: &Expr, found: &mut BTreeSet<&'static str>) -> Option<()> {
+fn raised(scene: &TransformScope, expression: &Expr, found: &mut BTreeSet<&'static str>) -> Option<()> {
     match expression {
         Expr::Name(_) => Some(()),
         Expr::Call(call) => {
@@ -110,7 +113,7 @@ fn raised_by(full: &str, call: &ast::ExprCall) -> Option<Vec<&'static str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

@@ -1,8 +1,8 @@
 //! Unused imports.
 
-use super::look::{Scene, fills_lines, lines, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{TransformScope, fills_lines, lines, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Stmt, ast};
 
 /// Removes an import of the standard library whose name does not occur again in the file.
@@ -14,9 +14,9 @@ impl Transform for UnusedImport {
         "unused-import"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
         let is_module = matches!(cause, Cause::Review(section) if section == "<module>");
-        if !is_module || Scene::of_review(source, cause).is_none() {
+        if !is_module || TransformScope::of_review(source, cause).is_none() {
             return Vec::new();
         }
         let mut edits = source.edit();
@@ -28,7 +28,7 @@ impl Transform for UnusedImport {
                 edits = edits.replace(lines(source, statement), "");
             }
         }
-        one(edits.finish(), "Remove the unused import.", Gain::Findings)
+        single_rewrite(edits.finish(), "Remove the unused import.", ProposalGain::Findings)
     }
 }
 
@@ -85,7 +85,7 @@ fn imported(statement: &Stmt) -> Option<&[ast::Alias]> {
 }
 
 /// Whether the name occurs again, also in strings and comments: annotations and doctests use names there.
-fn occurs_again(source: &Source, alias: &ast::Alias) -> bool {
+fn occurs_again(source: &EditableSource, alias: &ast::Alias) -> bool {
     let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
     let words = source.text().split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
     // `import x as x` marks a re-export.
@@ -97,7 +97,7 @@ fn occurs_again(source: &Source, alias: &ast::Alias) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

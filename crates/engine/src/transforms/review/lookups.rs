@@ -1,8 +1,8 @@
 //! Membership tests of lists in loops.
 
-use super::look::{Parts, Scene, assigned, begins_line, mentions, name_of, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{SyntaxParts, TransformScope, assigned, begins_line, mentions, name_of, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
@@ -15,13 +15,13 @@ impl Transform for MembershipSet {
         "membership-set"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
-        let mut tests = Tests::default();
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
+        let mut tests = MembershipTestFinder::default();
         for statement in scene.body {
             tests.visit_stmt(statement);
         }
-        let hashable = Sure::of(&scene);
+        let hashable = HashableNames::of(&scene);
         tests.found.retain(|test| hashable.is_hashable(test.item));
         let inline = replace_inline(source, &tests.found);
         let named = tests.found.iter().find_map(|test| {
@@ -29,12 +29,12 @@ impl Transform for MembershipSet {
             replace_named(&scene, name, test, &tests.found)
         });
         let why = "Use a set for the membership test in the loop: a list is scanned each time.";
-        one(named.or(inline), why, Gain::Speed)
+        single_rewrite(named.or(inline), why, ProposalGain::Speed)
     }
 }
 
 /// `item in list` inside a loop.
-struct Test<'a> {
+struct MembershipTest<'a> {
     item: &'a Expr,
     list: &'a Expr,
     /// Outermost enclosing loop.
@@ -42,13 +42,13 @@ struct Test<'a> {
 }
 
 #[derive(Default)]
-struct Tests<'a> {
+struct MembershipTestFinder<'a> {
     loops: Vec<&'a Stmt>,
     comprehensions: usize,
-    found: Vec<Test<'a>>,
+    found: Vec<MembershipTest<'a>>,
 }
 
-impl<'a> Visitor<'a> for Tests<'a> {
+impl<'a> Visitor<'a> for MembershipTestFinder<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
@@ -71,7 +71,11 @@ impl<'a> Visitor<'a> for Tests<'a> {
             && let ([ast::CmpOp::In | ast::CmpOp::NotIn], [list]) = (&*compare.ops, &*compare.comparators)
             && (self.comprehensions > 0 || !self.loops.is_empty())
         {
-            self.found.push(Test { item: &compare.left, list, outermost: self.loops.first().copied() });
+            self.found.push(MembershipTest {
+                item: &compare.left,
+                list,
+                outermost: self.loops.first().copied(),
+            });
         }
         visitor::walk_expr(self, expression);
         self.comprehensions -= usize::from(is_loop);
@@ -79,12 +83,12 @@ impl<'a> Visitor<'a> for Tests<'a> {
 }
 
 /// Names whose values are certainly hashable, as a set requires and a list does not.
-struct Sure<'a> {
+struct HashableNames<'a> {
     names: Vec<&'a str>,
 }
 
-impl<'a> Sure<'a> {
-    fn of(scene: &Scene<'a>) -> Self {
+impl<'a> HashableNames<'a> {
+    fn of(scene: &TransformScope<'a>) -> Self {
         let parts = scene.parts();
         let mut names = Vec::new();
         let mut each = |target: &'a Expr, iter: &'a Expr| {
@@ -142,21 +146,21 @@ fn generators(expression: &Expr) -> &[ast::Comprehension] {
     }
 }
 
-fn stores(parts: &Parts, name: &str) -> usize {
+fn stores(parts: &SyntaxParts, name: &str) -> usize {
     let is_store =
         |part: &&&Expr| matches!(part, Expr::Name(other) if other.id == name && !other.ctx.is_load());
     parts.expressions.iter().filter(is_store).count()
 }
 
-fn is_bound(parts: &Parts, name: &str) -> bool {
+fn is_bound(parts: &SyntaxParts, name: &str) -> bool {
     stores(parts, name) > 0
 }
 
-fn is_bound_once(parts: &Parts, name: &str) -> bool {
+fn is_bound_once(parts: &SyntaxParts, name: &str) -> bool {
     stores(parts, name) == 1
 }
 
-fn gives_hashable(scene: &Scene, iter: &Expr) -> bool {
+fn gives_hashable(scene: &TransformScope, iter: &Expr) -> bool {
     match iter {
         Expr::Name(name) => {
             let annotation = scene.annotation(&name.id).unwrap_or("");
@@ -190,7 +194,7 @@ fn is_fixed(list: &Expr) -> bool {
 }
 
 /// Replaces list displays in membership tests by set displays.
-fn replace_inline(source: &Source, tests: &[Test]) -> Option<String> {
+fn replace_inline(source: &EditableSource, tests: &[MembershipTest]) -> Option<String> {
     let mut edits = source.edit();
     for test in tests.iter().filter(|test| is_fixed(test.list)) {
         edits = edits.replace(test.list, as_set_display(source, test.list.range()));
@@ -198,13 +202,18 @@ fn replace_inline(source: &Source, tests: &[Test]) -> Option<String> {
     edits.finish()
 }
 
-fn as_set_display(source: &Source, list: TextRange) -> String {
+fn as_set_display(source: &EditableSource, list: TextRange) -> String {
     let text = source.of(list);
     format!("{{{}}}", text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text))
 }
 
 /// Replaces a named list by a set, or builds a set from it before the loop.
-fn replace_named(scene: &Scene, name: &str, test: &Test, tests: &[Test]) -> Option<String> {
+fn replace_named(
+    scene: &TransformScope,
+    name: &str,
+    test: &MembershipTest,
+    tests: &[MembershipTest],
+) -> Option<String> {
     let parts = scene.parts();
     let uses: Vec<_> = tests.iter().filter(|test| name_of(test.list) == Some(name)).collect();
     let made =
@@ -228,11 +237,11 @@ fn replace_named(scene: &Scene, name: &str, test: &Test, tests: &[Test]) -> Opti
 
 /// Builds a set from a parameter before the loop, if the parameter is only read.
 fn with_parameter_set(
-    scene: &Scene,
+    scene: &TransformScope,
     name: &str,
-    test: &Test,
-    uses: &[&Test],
-    parts: &Parts,
+    test: &MembershipTest,
+    uses: &[&MembershipTest],
+    parts: &SyntaxParts,
 ) -> Option<String> {
     let is_list = scene.annotation(name).is_some_and(|annotation| {
         is_scalar_list(annotation) && !annotation.starts_with("set") && !annotation.contains("Iterable")
@@ -255,7 +264,7 @@ fn with_parameter_set(
     edits.finish()
 }
 
-fn lengths(parts: &Parts, name: &str) -> usize {
+fn lengths(parts: &SyntaxParts, name: &str) -> usize {
     let is_length = |part: &&&Expr| match part {
         Expr::Call(call) => {
             name_of(&call.func) == Some("len")
@@ -266,7 +275,7 @@ fn lengths(parts: &Parts, name: &str) -> usize {
     parts.expressions.iter().filter(is_length).count()
 }
 
-fn iterated(parts: &Parts, name: &str) -> usize {
+fn iterated(parts: &SyntaxParts, name: &str) -> usize {
     parts
         .statements
         .iter()
@@ -276,7 +285,7 @@ fn iterated(parts: &Parts, name: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

@@ -3,23 +3,23 @@
 mod defaults;
 mod handlers;
 mod imports;
-mod list;
-mod look;
 mod lookups;
-mod names;
 mod network;
-mod none;
+mod none_guard;
 mod paths;
 mod patterns;
 mod recursion;
+mod registry;
+mod resolved_names;
 mod resources;
 mod retry;
 mod safety;
+mod scope;
 mod shell;
 mod strings;
 mod style;
 mod time;
 
-use super::{Cause, Failed, Gain, Rewrite, Transform};
+use super::{Cause, ProposalGain, SectionFailure, SourceRewrite, Transform};
 
-pub use list::of_review;
+pub use registry::of_review;

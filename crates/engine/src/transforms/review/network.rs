@@ -1,8 +1,8 @@
 //! Timeouts for calls that can block forever.
 
-use super::look::{Parts, Scene, add_keyword, assigned, is_plain, name_of};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{SyntaxParts, TransformScope, add_keyword, assigned, is_plain, name_of};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
 /// Adds a timeout to calls that wait for another machine or process.
@@ -10,7 +10,7 @@ use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 pub(in crate::transforms) struct HttpTimeout;
 
 /// A call that can block, with the timeout for it.
-struct Waiting<'a> {
+struct BlockingCall<'a> {
     call: &'a ast::ExprCall,
     seconds: u32,
     /// Whether a call without a timeout is a security finding.
@@ -22,15 +22,15 @@ impl Transform for HttpTimeout {
         "http-timeout"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of(source, cause) else { return Vec::new() };
         let gain = match scene.failed {
-            None => Gain::Findings,
-            Some(failed) if failed.kind == "timeout" => Gain::Robustness,
+            None => ProposalGain::Findings,
+            Some(failed) if failed.kind == "timeout" => ProposalGain::Robustness,
             Some(_) => return Vec::new(),
         };
         let mut waiting = waiting(&scene);
-        if gain == Gain::Robustness {
+        if gain == ProposalGain::Robustness {
             // A timeout that raises an uncaught exception still fails, only sooner.
             let caught = caught(&scene);
             waiting.retain(|waiting| caught.iter().any(|part| part.contains_range(waiting.call.range())));
@@ -41,27 +41,27 @@ impl Transform for HttpTimeout {
     }
 }
 
-fn limit(source: &Source, calls: &[Waiting], gain: Gain) -> Option<Rewrite> {
+fn limit(source: &EditableSource, calls: &[BlockingCall], gain: ProposalGain) -> Option<SourceRewrite> {
     let mut edits = source.edit();
-    for Waiting { call, seconds, .. } in calls {
+    for BlockingCall { call, seconds, .. } in calls {
         edits = match call.arguments.find_keyword("timeout") {
             Some(given) => edits.replace(&given.value, seconds.to_string()),
             None => add_keyword(edits, source, call, &format!("timeout={seconds}")),
         };
     }
     let why = "Set a timeout, because the call can block forever.".to_owned();
-    Some(Rewrite { text: edits.finish()?, why, gain })
+    Some(SourceRewrite { text: edits.finish()?, why, gain })
 }
 
 /// Ranges of the function whose exceptions are handled in it.
-fn caught(scene: &Scene) -> Vec<TextRange> {
+fn caught(scene: &TransformScope) -> Vec<TextRange> {
     let statements = scene.parts().statements.into_iter();
     let tries = statements.filter_map(Stmt::as_try_stmt).filter(|one| !one.handlers.is_empty());
     let covers = |one: &ast::StmtTry| Some(one.body.first()?.range().cover(one.body.last()?.range()));
     tries.filter_map(covers).collect()
 }
 
-fn waiting<'a>(scene: &Scene<'a>) -> Vec<Waiting<'a>> {
+fn waiting<'a>(scene: &TransformScope<'a>) -> Vec<BlockingCall<'a>> {
     let sessions = sessions(scene);
     let calls = scene.parts().expressions.into_iter().filter_map(Expr::as_call_expr);
     calls
@@ -69,13 +69,13 @@ fn waiting<'a>(scene: &Scene<'a>) -> Vec<Waiting<'a>> {
         .filter_map(|call| {
             let full = scene.names.full(&call.func).or_else(|| method(&call.func, &sessions))?;
             let (seconds, is_request) = missing(&full, call)?;
-            Some(Waiting { call, seconds, is_request })
+            Some(BlockingCall { call, seconds, is_request })
         })
         .collect()
 }
 
 /// Names of sessions that the function creates.
-fn sessions<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
+fn sessions<'a>(scene: &TransformScope<'a>) -> Vec<&'a str> {
     let made = |value: &Expr| match value {
         Expr::Call(call) => scene.names.full(&call.func).is_some_and(|full| is_session(&full)),
         _ => false,
@@ -100,8 +100,8 @@ fn is_session(full: &str) -> bool {
     matches!(full, "requests.Session" | "requests.session")
 }
 
-fn is_always(scene: &Scene, name: &str, made: &dyn Fn(&Expr) -> bool) -> bool {
-    let others = Parts::of(scene.body).statements;
+fn is_always(scene: &TransformScope, name: &str, made: &dyn Fn(&Expr) -> bool) -> bool {
+    let others = SyntaxParts::of(scene.body).statements;
     !others.iter().filter_map(|other| assigned(other)).any(|(other, value)| other == name && !made(value))
 }
 
@@ -139,8 +139,8 @@ fn missing(full: &str, call: &ast::ExprCall) -> Option<(u32, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Failed;
-    use super::super::look::testing::{failure, review};
+    use super::super::SectionFailure;
+    use super::super::scope::testing::{failure, review};
     use super::*;
 
     #[test]
@@ -166,18 +166,28 @@ mod tests {
     #[test]
     fn only_the_failing_line_changes() {
         let text = "import subprocess\n\n\ndef f(c):\n    try:\n        subprocess.run(c)\n        return subprocess.check_output(c)\n    except OSError:\n        return b''\n";
-        let failed = Failed { section: "f".into(), line: 7, kind: "timeout".into(), ..Failed::default() };
+        let failed = SectionFailure {
+            section: "f".into(),
+            line: 7,
+            kind: "timeout".into(),
+            ..SectionFailure::default()
+        };
         assert_eq!(
             failure(&HttpTimeout, text, failed.clone()).unwrap(),
             text.replace("check_output(c)", "check_output(c, timeout=60)")
         );
-        assert_eq!(failure(&HttpTimeout, text, Failed { kind: "crash".into(), ..failed }), None);
+        assert_eq!(failure(&HttpTimeout, text, SectionFailure { kind: "crash".into(), ..failed }), None);
     }
 
     #[test]
     fn a_timeout_without_a_handler_is_not_proposed() {
         let text = "import subprocess\n\n\ndef f(c):\n    try:\n        pass\n    except OSError:\n        pass\n    return subprocess.check_output(c)\n";
-        let failed = Failed { section: "f".into(), line: 9, kind: "timeout".into(), ..Failed::default() };
+        let failed = SectionFailure {
+            section: "f".into(),
+            line: 9,
+            kind: "timeout".into(),
+            ..SectionFailure::default()
+        };
         assert_eq!(failure(&HttpTimeout, text, failed), None);
     }
 

@@ -1,8 +1,8 @@
 //! File names that the caller chooses.
 
-use super::look::{Scene, assigned, is_alone, name_of, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{TransformScope, assigned, is_alone, name_of, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::ast::helpers::any_over_body;
 use crate::syntax::{Expr, Stmt, ast};
 
@@ -15,12 +15,12 @@ impl Transform for PathTraversal {
         "path-traversal"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of(source, cause) else { return Vec::new() };
         let gain = match scene.failed {
-            None => Gain::Findings,
+            None => ProposalGain::Findings,
             Some(failed) if failed.kind == "denied" || failed.scenario.contains("hostile") => {
-                Gain::Robustness
+                ProposalGain::Robustness
             }
             Some(_) => return Vec::new(),
         };
@@ -37,7 +37,7 @@ impl Transform for PathTraversal {
             (is_opened(&scene, path) && is_alone(source, statement))
                 .then(|| source.edit().after(statement, &lines).finish())?
         });
-        one(text, "Reject a path outside the base directory, such as one with `../`.", gain)
+        single_rewrite(text, "Reject a path outside the base directory, such as one with `../`.", gain)
     }
 }
 
@@ -67,7 +67,7 @@ fn is_checked(body: &[Stmt]) -> bool {
 }
 
 /// Python condition that holds if a joined path is inside its base directory.
-fn joined(scene: &Scene, path: &str, value: &Expr) -> Option<String> {
+fn joined(scene: &TransformScope, path: &str, value: &Expr) -> Option<String> {
     let source = scene.source;
     match value {
         Expr::Call(call) if scene.names.full(&call.func)? == "os.path.join" => {
@@ -89,7 +89,7 @@ fn joined(scene: &Scene, path: &str, value: &Expr) -> Option<String> {
 }
 
 /// Whether an expression is a fixed base directory: a constant, or a name such as `root` or `base_dir`.
-fn is_base(scene: &Scene, base: &Expr) -> bool {
+fn is_base(scene: &TransformScope, base: &Expr) -> bool {
     let name = match base {
         Expr::Name(name) => name.id.as_str(),
         Expr::Attribute(attribute) if attribute.value.is_name_expr() => attribute.attr.as_str(),
@@ -103,14 +103,14 @@ fn is_base(scene: &Scene, base: &Expr) -> bool {
 }
 
 /// Whether a name is a parameter with a string value.
-fn is_caller_value(scene: &Scene, name: &Expr) -> bool {
+fn is_caller_value(scene: &TransformScope, name: &Expr) -> bool {
     name_of(name).is_some_and(|name| {
         scene.is_parameter(name) && scene.annotation(name).is_none_or(|annotation| annotation == "str")
     })
 }
 
-/// Whether a base directory is a `Path`: only then does `/` join.
-fn is_path(scene: &Scene, base: &Expr) -> bool {
+/// Whether a base directory is a `ScopeSearch`: only then does `/` join.
+fn is_path(scene: &TransformScope, base: &Expr) -> bool {
     let Some(name) = name_of(base) else { return false };
     let made = scene.source.body().iter().filter_map(assigned).find(|(other, _)| *other == name);
     let is_made = made.is_some_and(|(_, value)| match value {
@@ -120,7 +120,7 @@ fn is_path(scene: &Scene, base: &Expr) -> bool {
     is_made || matches!(scene.annotation(name), Some("Path" | "pathlib.Path"))
 }
 
-fn is_opened(scene: &Scene, path: &str) -> bool {
+fn is_opened(scene: &TransformScope, path: &str) -> bool {
     scene.parts().expressions.iter().any(|part| {
         let Expr::Call(call) = part else { return false };
         let is_first = call.arguments.args.first().and_then(name_of) == Some(path);
@@ -141,8 +141,8 @@ fn is_opened(scene: &Scene, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Failed;
-    use super::super::look::testing::{failure, review};
+    use super::super::SectionFailure;
+    use super::super::scope::testing::{failure, review};
     use super::*;
 
     #[test]
@@ -150,9 +150,14 @@ mod tests {
         let text = "import os\n\nBASE = \"/srv\"\n\n\ndef f(name):\n    path = os.path.join(BASE, name)\n    with open(path) as file:\n        return file.read()\n";
         let new = "import os\n\nBASE = \"/srv\"\n\n\ndef f(name):\n    path = os.path.join(BASE, name)\n    if not os.path.realpath(path).startswith(os.path.join(os.path.realpath(BASE), \"\")):\n        raise ValueError(\"path is outside the base directory\")\n    with open(path) as file:\n        return file.read()\n";
         assert_eq!(review(&PathTraversal, text, "f").unwrap(), new);
-        let failed = Failed { section: "f".into(), line: 8, kind: "denied".into(), ..Failed::default() };
+        let failed = SectionFailure {
+            section: "f".into(),
+            line: 8,
+            kind: "denied".into(),
+            ..SectionFailure::default()
+        };
         assert_eq!(failure(&PathTraversal, text, failed.clone()).unwrap(), new);
-        assert_eq!(failure(&PathTraversal, text, Failed { kind: "oom".into(), ..failed }), None);
+        assert_eq!(failure(&PathTraversal, text, SectionFailure { kind: "oom".into(), ..failed }), None);
         let text = "from pathlib import Path\n\ndef f(root: Path, name: str):\n    path = root / name\n    return path.read_text()\n";
         assert_eq!(
             review(&PathTraversal, text, "f").unwrap(),

@@ -1,8 +1,8 @@
 //! Regular expressions that are compiled in every call.
 
-use super::look::{Scene, assigned, is_alone, is_plain, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{TransformScope, assigned, is_alone, is_plain, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, ast};
 
 /// Compiles a constant pattern when the module is imported.
@@ -14,8 +14,8 @@ impl Transform for CompiledPattern {
         "compiled-pattern"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let Some(function) = scene.function else { return Vec::new() };
         let Some(import) = last_import(source, function.node.start()) else { return Vec::new() };
         if !has_re(source, function.node.start()) {
@@ -43,12 +43,16 @@ impl Transform for CompiledPattern {
         let mut lines = vec![String::new()];
         lines.extend(constants.iter().map(|(name, compiled)| format!("{name} = {compiled}")));
         let text = edits.after(import, &lines).finish();
-        one(text, "Compile the constant pattern once, when the module is imported.", Gain::Speed)
+        single_rewrite(
+            text,
+            "Compile the constant pattern once, when the module is imported.",
+            ProposalGain::Speed,
+        )
     }
 }
 
 /// Ranges of the values of local names.
-fn locals(scene: &Scene) -> Vec<TextRange> {
+fn locals(scene: &TransformScope) -> Vec<TextRange> {
     let statements = scene.parts().statements;
     let is_global = |name: &str| {
         statements.iter().any(|part| match part {
@@ -62,12 +66,12 @@ fn locals(scene: &Scene) -> Vec<TextRange> {
 }
 
 /// Last import of the module before an offset.
-fn last_import(source: &Source, offset: TextSize) -> Option<&Stmt> {
+fn last_import(source: &EditableSource, offset: TextSize) -> Option<&Stmt> {
     let imports = source.body().iter().filter(|part| matches!(part, Stmt::Import(_) | Stmt::ImportFrom(_)));
     imports.filter(|import| import.end() < offset).last().filter(|import| is_alone(source, import))
 }
 
-fn has_re(source: &Source, offset: TextSize) -> bool {
+fn has_re(source: &EditableSource, offset: TextSize) -> bool {
     source.body().iter().any(|part| match part {
         Stmt::Import(import) => {
             import.end() < offset
@@ -78,14 +82,14 @@ fn has_re(source: &Source, offset: TextSize) -> bool {
 }
 
 /// A call with a constant pattern.
-struct Fixed {
+struct ConstantPatternCall {
     /// Expression that compiles the pattern.
     compiled: String,
     /// The call on the compiled pattern, with `\0` for the name of the constant.
     used: String,
 }
 
-fn fixed(source: &Source, call: &ast::ExprCall, full: &str) -> Option<Fixed> {
+fn fixed(source: &EditableSource, call: &ast::ExprCall, full: &str) -> Option<ConstantPatternCall> {
     let function = full.strip_prefix("re.")?;
     let arguments = &call.arguments.args;
     // Comments between the arguments would be lost, and a pattern that varies cannot be a constant.
@@ -116,7 +120,7 @@ fn fixed(source: &Source, call: &ast::ExprCall, full: &str) -> Option<Fixed> {
         "compile" => return None,
         _ => format!("\0.{function}({})", rest.join(", ")),
     };
-    (!rest.is_empty() || function == "compile").then_some(Fixed { compiled, used })
+    (!rest.is_empty() || function == "compile").then_some(ConstantPatternCall { compiled, used })
 }
 
 /// Whether an expression consists of flags of `re`, such as `re.I | re.M`.
@@ -130,7 +134,7 @@ fn is_flag(flags: &Expr) -> bool {
 
 /// Name of the constant for a pattern; equal patterns share one.
 fn constant(
-    scene: &Scene,
+    scene: &TransformScope,
     base: &str,
     compiled: &str,
     constants: &mut Vec<(String, String)>,
@@ -148,7 +152,7 @@ fn constant(
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

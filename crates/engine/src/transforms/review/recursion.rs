@@ -1,8 +1,8 @@
 //! Recursive functions that compute the same values repeatedly.
 
-use super::look::{Parts, Scene, name_of, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{SyntaxParts, TransformScope, name_of, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::ast::helpers::any_over_expr;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
@@ -15,8 +15,8 @@ impl Transform for CachedRecursion {
         "cached-recursion"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let Some(function) = scene.function else { return Vec::new() };
         let node = function.node;
         let definition = source.body().iter().find(|part| part.range() == node.range());
@@ -33,16 +33,16 @@ impl Transform for CachedRecursion {
         // Without `typed`, `1` and `1.0` would share a result.
         let decorator = "@functools.lru_cache(maxsize=4096, typed=True)".to_owned();
         let text = source.edit().import("functools").before(definition, &[decorator]).finish();
-        one(
+        single_rewrite(
             text,
             "Cache the results of the pure function, which computes the same values repeatedly.",
-            Gain::Speed,
+            ProposalGain::Speed,
         )
     }
 }
 
 /// Whether all parameters are annotated with hashable types.
-fn has_scalars(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
+fn has_scalars(scene: &TransformScope, node: &ast::StmtFunctionDef) -> bool {
     let parameters = &node.parameters;
     let is_scalar = |parameter: &ast::ParameterWithDefault| {
         let annotation = scene.annotation(parameter.name()).unwrap_or("");
@@ -56,8 +56,8 @@ fn has_scalars(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
 }
 
 /// Whether a function only computes from its parameters, without side effects.
-fn is_pure(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
-    let parts = Parts::of(scene.source.after_docstring(node));
+fn is_pure(scene: &TransformScope, node: &ast::StmtFunctionDef) -> bool {
+    let parts = SyntaxParts::of(scene.source.after_docstring(node));
     let own = node.name.as_str();
     let names = parts.expressions.iter().filter_map(|part| part.as_name_expr());
     let stored: Vec<&str> = names.filter(|name| name.ctx.is_store()).map(|name| name.id.as_str()).collect();
@@ -103,7 +103,7 @@ fn is_value(expression: &Expr) -> bool {
     is_operation || expression.is_literal_expr()
 }
 
-fn is_builtin(scene: &Scene, name: &str) -> bool {
+fn is_builtin(scene: &TransformScope, name: &str) -> bool {
     let is_pure = matches!(
         name,
         "min"
@@ -126,7 +126,7 @@ fn is_builtin(scene: &Scene, name: &str) -> bool {
 }
 
 /// Whether one path through the function calls it twice: only then are values computed repeatedly.
-fn is_branching(scene: &Scene, name: &str) -> bool {
+fn is_branching(scene: &TransformScope, name: &str) -> bool {
     let is_simple =
         |statement: &&Stmt| matches!(statement, Stmt::Return(_) | Stmt::Assign(_) | Stmt::AugAssign(_));
     scene.parts().blocks.iter().any(|block| {
@@ -137,12 +137,12 @@ fn is_branching(scene: &Scene, name: &str) -> bool {
 
 /// Maximum number of recursive calls on one path through a statement: only one side of a conditional is evaluated.
 fn own_calls(body: &[Stmt], name: &str) -> usize {
-    let in_conditionals = Parts::of(body)
+    let in_conditionals = SyntaxParts::of(body)
         .expressions
         .into_iter()
         .filter_map(Expr::as_if_expr)
         .map(|choice| calls_in(&choice.body, name).min(calls_in(&choice.orelse, name)));
-    let all = Parts::of(body).expressions.into_iter().filter(|part| is_call(part, name)).count();
+    let all = SyntaxParts::of(body).expressions.into_iter().filter(|part| is_call(part, name)).count();
     all.saturating_sub(in_conditionals.sum())
 }
 
@@ -161,7 +161,7 @@ fn is_call(part: &Expr, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

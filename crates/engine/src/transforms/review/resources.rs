@@ -1,10 +1,11 @@
 //! Files that are not closed.
 
-use super::look::{
-    Parts, Scene, assigned, at, deeper, fills_lines, is_alone, lines, mentions, name_of, one, value_of,
+use super::scope::{
+    SyntaxParts, TransformScope, assigned, at, deeper, fills_lines, is_alone, lines, mentions, name_of,
+    single_rewrite, value_of,
 };
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
 /// Closes an opened file with a `with` statement, also after an exception.
@@ -16,8 +17,8 @@ impl Transform for UnclosedFile {
         "unclosed-file"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         if scene.function.is_none() {
             return Vec::new();
         }
@@ -26,21 +27,21 @@ impl Transform for UnclosedFile {
         let named = parts.blocks.iter().find_map(|block| with_name(&scene, block));
         let text =
             named.or_else(|| parts.statements.iter().find_map(|statement| without_name(&scene, statement)));
-        one(text, why, Gain::Findings)
+        single_rewrite(text, why, ProposalGain::Findings)
     }
 }
 
-fn is_open(scene: &Scene, expression: &Expr) -> bool {
+fn is_open(scene: &TransformScope, expression: &Expr) -> bool {
     matches!(expression, Expr::Call(call) if scene.names.full(&call.func).as_deref() == Some("open"))
 }
 
 /// Rewrites `f = open(path)` followed by the statements that use it.
-fn with_name(scene: &Scene, block: &[Stmt]) -> Option<String> {
+fn with_name(scene: &TransformScope, block: &[Stmt]) -> Option<String> {
     block.iter().enumerate().find_map(|(index, statement)| {
         let (name, value) = assigned(statement).filter(|(_, value)| is_open(scene, value))?;
         let rest = &block[index + 1..];
         // The name must stand for this file only.
-        let opened = Parts::of(scene.body).statements.into_iter().filter_map(assigned);
+        let opened = SyntaxParts::of(scene.body).statements.into_iter().filter_map(assigned);
         if !statement.is_assign_stmt() || opened.filter(|(other, _)| *other == name).count() != 1 {
             return None;
         }
@@ -64,7 +65,7 @@ fn with_name(scene: &Scene, block: &[Stmt]) -> Option<String> {
 }
 
 fn moved(
-    source: &Source,
+    source: &EditableSource,
     opened: &Stmt,
     used: &[Stmt],
     closed: Option<&Stmt>,
@@ -89,9 +90,9 @@ fn closes(statement: &Stmt, name: &str) -> bool {
 }
 
 /// Whether a statement uses a file only while it runs.
-fn uses_only_while_running(scene: &Scene, statement: &Stmt, name: &str) -> bool {
+fn uses_only_while_running(scene: &TransformScope, statement: &Stmt, name: &str) -> bool {
     let body = std::slice::from_ref(statement);
-    let parts = Parts::of(body);
+    let parts = SyntaxParts::of(body);
     let is_file = |expression: &Expr| name_of(expression) == Some(name);
     let by_methods = parts.expressions.iter().filter(|part| match part {
         Expr::Call(call) => {
@@ -113,7 +114,7 @@ fn is_immediate(method: &str) -> bool {
     matches!(method, "read" | "readline" | "readlines" | "write" | "writelines" | "seek" | "tell" | "flush")
 }
 
-fn is_load(scene: &Scene, call: &ast::ExprCall) -> bool {
+fn is_load(scene: &TransformScope, call: &ast::ExprCall) -> bool {
     scene.names.full(&call.func).is_some_and(|full| {
         matches!(
             full.as_str(),
@@ -129,7 +130,7 @@ fn is_load(scene: &Scene, call: &ast::ExprCall) -> bool {
 }
 
 /// Rewrites `open(path).read()` in a simple statement.
-fn without_name(scene: &Scene, statement: &Stmt) -> Option<String> {
+fn without_name(scene: &TransformScope, statement: &Stmt) -> Option<String> {
     let source = scene.source;
     let call = leftmost(scene, value_of(statement)?)?;
     let name = scene.names.first_free(&["file", "handle", "opened"])?;
@@ -142,7 +143,7 @@ fn without_name(scene: &Scene, statement: &Stmt) -> Option<String> {
 }
 
 /// Range of the `open` call at the start of a method chain, before which nothing else is evaluated.
-fn leftmost(scene: &Scene, expression: &Expr) -> Option<TextRange> {
+fn leftmost(scene: &TransformScope, expression: &Expr) -> Option<TextRange> {
     let Expr::Call(call) = expression else { return None };
     match &*call.func {
         Expr::Attribute(method) if is_open(scene, &method.value) => {
@@ -158,7 +159,7 @@ fn leftmost(scene: &Scene, expression: &Expr) -> Option<TextRange> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

@@ -1,8 +1,8 @@
 //! Upstreams that fail intermittently.
 
-use super::look::{Scene, deeper, is_alone, name_of, one, value_of};
-use super::{Cause, Failed, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{TransformScope, deeper, is_alone, name_of, single_rewrite, value_of};
+use super::{Cause, ProposalGain, SectionFailure, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Retries a read-only request.
@@ -14,8 +14,8 @@ impl Transform for RetryIdempotent {
         "retry-idempotent"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of(source, cause) else { return Vec::new() };
         let Some(failed) = scene.failed.filter(|failed| is_upstream(failed)) else { return Vec::new() };
         // In a coroutine the sleep would block the event loop.
         let is_async = scene.function.is_none_or(|function| function.node.is_async);
@@ -33,18 +33,18 @@ impl Transform for RetryIdempotent {
         let text = can_move.then(|| retried(source, statement, exception));
         let text = text.and_then(|new| source.edit().replace(statement, new).import("time").finish());
         let why = "Retry the read-only request, with up to three attempts and exponential backoff.";
-        one(text, why, Gain::Robustness)
+        single_rewrite(text, why, ProposalGain::Robustness)
     }
 }
 
-fn is_upstream(failed: &Failed) -> bool {
+fn is_upstream(failed: &SectionFailure) -> bool {
     let is_scenario =
         ["flaky", "latency", "network", "upstream"].iter().any(|word| failed.scenario.contains(word));
     is_scenario && matches!(failed.kind.as_str(), "crash" | "timeout" | "denied" | "")
 }
 
 /// Exception of a statement that consists of one read-only request, raised when the upstream fails.
-fn exception(scene: &Scene, statement: &Stmt) -> Option<&'static str> {
+fn exception(scene: &TransformScope, statement: &Stmt) -> Option<&'static str> {
     match statement {
         Stmt::With(with) if !with.is_async => {
             let [item] = with.items.as_slice() else { return None };
@@ -75,7 +75,7 @@ fn reading(expression: &Expr) -> &Expr {
     }
 }
 
-fn request(scene: &Scene, expression: &Expr) -> Option<&'static str> {
+fn request(scene: &TransformScope, expression: &Expr) -> Option<&'static str> {
     let call = expression.as_call_expr()?;
     match scene.names.full(&call.func)?.as_str() {
         "requests.get" | "requests.head" if scene.names.imports("requests", "requests") => {
@@ -95,7 +95,7 @@ fn sends_nothing(call: &ast::ExprCall) -> bool {
 }
 
 /// Whether a statement under `with` may run twice.
-fn only_reads(scene: &Scene, statement: &Stmt, response: &str) -> bool {
+fn only_reads(scene: &TransformScope, statement: &Stmt, response: &str) -> bool {
     let Some(value) = value_of(statement).filter(|_| !statement.is_expr_stmt()) else { return false };
     let is_response = |expression: &Expr| name_of(reading(expression)) == Some(response);
     match value {
@@ -116,7 +116,7 @@ fn returns(statement: &Stmt) -> bool {
     }
 }
 
-fn retried(source: &Source, statement: &Stmt, exception: &str) -> String {
+fn retried(source: &EditableSource, statement: &Stmt, exception: &str) -> String {
     let (own, one) = (source.indentation(statement), deeper(source, statement));
     let step = &one[own.len()..];
     let two = format!("{one}{step}");
@@ -137,16 +137,16 @@ fn retried(source: &Source, statement: &Stmt, exception: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::{failure, review};
+    use super::super::scope::testing::{failure, review};
     use super::*;
 
-    fn failed(line: u32) -> Failed {
-        Failed {
+    fn failed(line: u32) -> SectionFailure {
+        SectionFailure {
             section: "f".into(),
             line,
             kind: "crash".into(),
             scenario: "flaky_upstream".into(),
-            ..Failed::default()
+            ..SectionFailure::default()
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(failure(&RetryIdempotent, sent, failed(5)), None);
         let get = "import requests\n\n\ndef f(u):\n    return requests.get(u)\n";
         assert_eq!(review(&RetryIdempotent, get, "f"), None);
-        let other = Failed { scenario: "ideal".into(), ..failed(5) };
+        let other = SectionFailure { scenario: "ideal".into(), ..failed(5) };
         assert_eq!(failure(&RetryIdempotent, get, other), None);
         let body = "from urllib.request import urlopen\n\n\ndef f(u):\n    with urlopen(u) as r:\n        save(r.read())\n";
         assert_eq!(failure(&RetryIdempotent, body, failed(5)), None);

@@ -1,10 +1,11 @@
 //! Calls that have a safer replacement.
 
-use super::look::{
-    Scene, add_keyword, assigned, is_alone, is_plain, name_of, one, text_of, value_of, without,
+use super::scope::{
+    TransformScope, add_keyword, assigned, is_alone, is_plain, name_of, single_rewrite, text_of, value_of,
+    without,
 };
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::ast::helpers::any_over_body;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
@@ -17,8 +18,8 @@ impl Transform for YamlSafeLoad {
         "yaml-safe-load"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of(source, cause) else { return Vec::new() };
         // Custom tags are registered with their loader and not with the safe one.
         if ["add_constructor", "add_multi_constructor", "YAMLObject", "resolver"]
             .iter()
@@ -32,36 +33,40 @@ impl Transform for YamlSafeLoad {
             let Expr::Attribute(callee) = &*call.func else { continue };
             let Some(loader) = loader(&scene, call).filter(|_| is_load) else { continue };
             edits = edits.replace(&callee.attr, "safe_load");
-            if let Loader::At(range) = loader {
+            if let LoaderArgument::At(range) = loader {
                 edits = without(edits, call, range);
             }
         }
-        let gain = if scene.failed.is_some() { Gain::Robustness } else { Gain::Findings };
-        one(edits.finish(), "Use yaml.safe_load, because yaml.load can construct arbitrary objects.", gain)
+        let gain = if scene.failed.is_some() { ProposalGain::Robustness } else { ProposalGain::Findings };
+        single_rewrite(
+            edits.finish(),
+            "Use yaml.safe_load, because yaml.load can construct arbitrary objects.",
+            gain,
+        )
     }
 }
 
 /// Loader argument of a call.
-enum Loader {
+enum LoaderArgument {
     Missing,
     At(TextRange),
 }
 
 /// Loader of a call; `None` for a custom loader.
-fn loader(scene: &Scene, call: &ast::ExprCall) -> Option<Loader> {
+fn loader(scene: &TransformScope, call: &ast::ExprCall) -> Option<LoaderArgument> {
     let count = call.arguments.len();
     if !is_plain(call) || count == 0 || count > 2 {
         return None;
     }
     let Some(loader) = call.arguments.find_argument("Loader", 1) else {
-        return (count == 1).then_some(Loader::Missing);
+        return (count == 1).then_some(LoaderArgument::Missing);
     };
     let full = scene.names.full(loader.value())?;
     let is_known = matches!(
         full.strip_prefix("yaml.")?,
         "Loader" | "UnsafeLoader" | "FullLoader" | "CLoader" | "CUnsafeLoader" | "CFullLoader"
     );
-    is_known.then(|| Loader::At(loader.range()))
+    is_known.then(|| LoaderArgument::At(loader.range()))
 }
 
 /// Replaces `eval`, which runs arbitrary code.
@@ -73,8 +78,8 @@ impl Transform for LiteralEval {
         "literal-eval"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         if !scene.names.can_import("ast", "ast") {
             return Vec::new();
         }
@@ -89,7 +94,11 @@ impl Transform for LiteralEval {
             }
         }
         let text = if is_changed { edits.import("ast").finish() } else { None };
-        one(text, "Use ast.literal_eval, because eval runs arbitrary code.", Gain::Findings)
+        single_rewrite(
+            text,
+            "Use ast.literal_eval, because eval runs arbitrary code.",
+            ProposalGain::Findings,
+        )
     }
 }
 
@@ -103,7 +112,7 @@ fn takes_data(call: &ast::ExprCall) -> bool {
 }
 
 /// Whether the result is returned, or assigned and never called.
-fn gives_data(scene: &Scene, statement: &Stmt) -> bool {
+fn gives_data(scene: &TransformScope, statement: &Stmt) -> bool {
     match assigned(statement) {
         Some((name, _)) => !any_over_body(
             scene.body,
@@ -122,8 +131,8 @@ impl Transform for WeakHash {
         "weak-hash"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let text = scene.function.map_or("", |function| source.of(function.node)).to_lowercase();
         let mut words = text.split(|letter: char| !letter.is_alphabetic());
         // For a secret the hash itself is wrong, and so is marking it as not used for security.
@@ -139,10 +148,10 @@ impl Transform for WeakHash {
                 edits = add_keyword(edits, source, call, "usedforsecurity=False");
             }
         }
-        one(
+        single_rewrite(
             edits.finish(),
             "Mark the hash as not used for security; its value does not change.",
-            Gain::Findings,
+            ProposalGain::Findings,
         )
     }
 }
@@ -154,15 +163,15 @@ fn is_secret(word: &str) -> bool {
 
 /// Replaces `mktemp`, whose name another process can take before the file is created.
 #[derive(Debug)]
-pub(in crate::transforms) struct Mktemp;
+pub(in crate::transforms) struct InsecureMktemp;
 
-impl Transform for Mktemp {
+impl Transform for InsecureMktemp {
     fn name(&self) -> &'static str {
         "mktemp"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let can_import = scene.names.can_import("os", "os");
         let Some(descriptor) = scene.names.first_free(&["descriptor", "temp_descriptor"]) else {
             return Vec::new();
@@ -184,16 +193,16 @@ impl Transform for Mktemp {
             .filter(|(name, _)| is_opened(&scene, name))
             .map(|(name, _)| format!("{descriptor}, {name} = {made}\n{own}os.close({descriptor})"));
         let text = new.and_then(|new| source.edit().replace(statement, new).import("os").finish());
-        one(
+        single_rewrite(
             text,
             "Use mkstemp, because another process can take the name that mktemp returns.",
-            Gain::Findings,
+            ProposalGain::Findings,
         )
     }
 }
 
 /// Whether a file is opened at the name; other uses may need a name without a file.
-fn is_opened(scene: &Scene, name: &str) -> bool {
+fn is_opened(scene: &TransformScope, name: &str) -> bool {
     let is_first = |call: &ast::ExprCall| call.arguments.args.first().and_then(name_of) == Some(name);
     scene.calls().iter().any(|(call, full)| full == "open" && is_first(call))
 }
@@ -212,7 +221,7 @@ fn needs_free_name(body: &[Stmt]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]
@@ -265,12 +274,12 @@ mod tests {
     fn mktemp_becomes_mkstemp() {
         let text = "import tempfile\ndef f(x):\n    name = tempfile.mktemp(suffix='.txt')\n    open(name, 'w').close()\n    return name\n";
         assert_eq!(
-            review(&Mktemp, text, "f").unwrap(),
+            review(&InsecureMktemp, text, "f").unwrap(),
             "import os\nimport tempfile\ndef f(x):\n    descriptor, name = tempfile.mkstemp(suffix='.txt')\n    os.close(descriptor)\n    open(name, 'w').close()\n    return name\n"
         );
         let socket = "import tempfile\ndef f(x):\n    return tempfile.mktemp()\n";
-        assert_eq!(review(&Mktemp, socket, "f"), None);
+        assert_eq!(review(&InsecureMktemp, socket, "f"), None);
         let directory = "import os, tempfile\ndef f(x):\n    d = tempfile.mktemp()\n    os.mkdir(d)\n";
-        assert_eq!(review(&Mktemp, directory, "f"), None);
+        assert_eq!(review(&InsecureMktemp, directory, "f"), None);
     }
 }

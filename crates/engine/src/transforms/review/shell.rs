@@ -1,8 +1,8 @@
 //! Commands that do not need a shell.
 
-use super::look::{Scene, is_plain, name_of, one, text_of, without};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{TransformScope, is_plain, name_of, single_rewrite, text_of, without};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, ast};
 
 /// Runs a simple command without a shell.
@@ -14,8 +14,8 @@ impl Transform for ShellList {
         "shell-list"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let mut edits = source.edit();
         for (call, full) in scene.calls() {
             let is_start = matches!(
@@ -35,12 +35,12 @@ impl Transform for ShellList {
             }
         }
         let why = "Run the command without a shell, so that its arguments cannot inject other commands.";
-        one(edits.finish(), why, Gain::Findings)
+        single_rewrite(edits.finish(), why, ProposalGain::Findings)
     }
 }
 
 /// Elements of the argument list, as Python expressions.
-fn words(scene: &Scene, command: &Expr) -> Option<Vec<String>> {
+fn words(scene: &TransformScope, command: &Expr) -> Option<Vec<String>> {
     let (fixed, last) = match command {
         Expr::StringLiteral(_) => (text_of(command)?.to_owned(), None),
         Expr::FString(text) => formatted(scene, text)?,
@@ -62,7 +62,7 @@ fn words(scene: &Scene, command: &Expr) -> Option<Vec<String>> {
 }
 
 /// Literal part and final name of an f-string with exactly one placeholder, at its end.
-fn formatted(scene: &Scene, text: &ast::ExprFString) -> Option<(String, Option<String>)> {
+fn formatted(scene: &TransformScope, text: &ast::ExprFString) -> Option<(String, Option<String>)> {
     let elements: Vec<_> = text.value.elements().collect();
     let [ast::InterpolatedStringElement::Literal(fixed), ast::InterpolatedStringElement::Interpolation(last)] =
         elements.as_slice()
@@ -123,7 +123,7 @@ fn is_builtin(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

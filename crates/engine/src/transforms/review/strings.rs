@@ -1,8 +1,10 @@
 //! Strings that are concatenated in a loop.
 
-use super::look::{Parts, Scene, assigned, is_alone, mentions, name_of, one, text_of};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{
+    SyntaxParts, TransformScope, assigned, is_alone, mentions, name_of, single_rewrite, text_of,
+};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Stmt, ast};
 
 /// Replaces concatenation in a loop by one join after it.
@@ -14,19 +16,19 @@ impl Transform for JoinStrings {
         "join-strings"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         // In a nested block, an enclosing handler could see the incomplete string.
         let text = scene.function.and_then(|_| (0..scene.body.len()).find_map(|index| joined(&scene, index)));
-        one(
+        single_rewrite(
             text,
             "Collect the parts and join them once instead of copying the string in each iteration.",
-            Gain::Speed,
+            ProposalGain::Speed,
         )
     }
 }
 
-fn joined(scene: &Scene, index: usize) -> Option<String> {
+fn joined(scene: &TransformScope, index: usize) -> Option<String> {
     let source = scene.source;
     let start = &scene.body[index];
     let (name, value) = assigned(start)?;
@@ -51,7 +53,7 @@ fn joined(scene: &Scene, index: usize) -> Option<String> {
 }
 
 fn additions<'a>(body: &'a [Stmt], name: &str) -> Vec<&'a ast::StmtAugAssign> {
-    let statements = Parts::of(body).statements.into_iter();
+    let statements = SyntaxParts::of(body).statements.into_iter();
     let additions = statements.filter_map(|statement| match statement {
         Stmt::AugAssign(change) if change.op == ast::Operator::Add => Some(change),
         _ => None,
@@ -64,7 +66,7 @@ fn additions<'a>(body: &'a [Stmt], name: &str) -> Vec<&'a ast::StmtAugAssign> {
 }
 
 /// Whether a nested function uses the string while it grows, or the name is global or nonlocal.
-fn is_shared(scene: &Scene, name: &str) -> bool {
+fn is_shared(scene: &TransformScope, name: &str) -> bool {
     scene.parts().statements.iter().any(|statement| match statement {
         Stmt::FunctionDef(_) | Stmt::ClassDef(_) => mentions(std::slice::from_ref(statement), name) > 0,
         Stmt::Global(global) => global.names.iter().any(|other| other.as_str() == name),
@@ -75,7 +77,7 @@ fn is_shared(scene: &Scene, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

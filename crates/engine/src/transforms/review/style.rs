@@ -1,8 +1,8 @@
 //! Minor lint findings.
 
-use super::look::{Scene, assigned, fills_lines, lines, name_of, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::Source;
+use super::scope::{TransformScope, assigned, fills_lines, lines, name_of, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::EditableSource;
 use crate::syntax::{Expr, Ranged, TextRange, ast};
 
 /// Removes the prefix of an f-string without placeholders.
@@ -14,8 +14,8 @@ impl Transform for EmptyFString {
         "empty-f-string"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let mut edits = source.edit();
         for text in scene.parts().expressions.into_iter().filter_map(Expr::as_f_string_expr) {
             // Doubled braces would have to become single ones.
@@ -32,7 +32,11 @@ impl Transform for EmptyFString {
                 edits = edits.replace(part, format!("{plain}{}", &written[prefix..]));
             }
         }
-        one(edits.finish(), "Remove the f prefix from a string without placeholders.", Gain::Findings)
+        single_rewrite(
+            edits.finish(),
+            "Remove the f prefix from a string without placeholders.",
+            ProposalGain::Findings,
+        )
     }
 }
 
@@ -45,8 +49,8 @@ impl Transform for NoneComparison {
         "none-comparison"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         // Objects of these libraries overload the comparison.
         let overloading = ["numpy", "pandas", "polars", "sqlalchemy", "peewee", "pony", "__eq__"];
         if overloading.iter().any(|word| source.text().contains(word)) {
@@ -74,7 +78,7 @@ impl Transform for NoneComparison {
                 edits = edits.replace(between, spaced(source.of(between), old, new));
             }
         }
-        one(edits.finish(), "Compare with None by identity.", Gain::Findings)
+        single_rewrite(edits.finish(), "Compare with None by identity.", ProposalGain::Findings)
     }
 }
 
@@ -100,8 +104,8 @@ impl Transform for SelfAssignment {
         "self-assignment"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         if scene.function.is_none() {
             return Vec::new();
         }
@@ -117,13 +121,17 @@ impl Transform for SelfAssignment {
                 }
             }
         }
-        one(edits.finish(), "Remove the assignment of a parameter to itself.", Gain::Findings)
+        single_rewrite(
+            edits.finish(),
+            "Remove the assignment of a parameter to itself.",
+            ProposalGain::Findings,
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

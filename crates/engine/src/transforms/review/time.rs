@@ -1,8 +1,8 @@
 //! Naive UTC datetimes.
 
-use super::look::{Scene, at, is_plain, one};
-use super::{Cause, Gain, Rewrite, Transform};
-use crate::source::{Edits, Source};
+use super::scope::{TransformScope, at, is_plain, single_rewrite};
+use super::{Cause, ProposalGain, SourceRewrite, Transform};
+use crate::editable_source::{EditableSource, SourceEdits};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// Replaces the deprecated `utcnow` and `utcfromtimestamp` by timezone-aware calls with the same value.
@@ -14,8 +14,8 @@ impl Transform for AwareDatetime {
         "aware-datetime"
     }
 
-    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+    fn rewrite(&self, source: &EditableSource, cause: &Cause) -> Vec<SourceRewrite> {
+        let Some(scene) = TransformScope::of_review(source, cause) else { return Vec::new() };
         let mut edits = source.edit();
         let mut needs_zone = false;
         for (call, full) in scene.calls() {
@@ -36,11 +36,11 @@ impl Transform for AwareDatetime {
         }
         let edits = if needs_zone { import_zone(&scene, edits) } else { Some(edits) };
         let why = "Replace the deprecated method by a timezone-aware call with the same value.";
-        one(edits.and_then(Edits::finish), why, Gain::Findings)
+        single_rewrite(edits.and_then(SourceEdits::finish), why, ProposalGain::Findings)
     }
 }
 
-fn with_zone<'s>(edits: Edits<'s>, call: &ast::ExprCall, zone: &str) -> Edits<'s> {
+fn with_zone<'s>(edits: SourceEdits<'s>, call: &ast::ExprCall, zone: &str) -> SourceEdits<'s> {
     let edits = match call.arguments.iter_source_order().last() {
         Some(last) => edits.replace(at(last.end()), format!(", {zone}")),
         None => edits.replace(call.arguments.range(), format!("({zone})")),
@@ -49,7 +49,7 @@ fn with_zone<'s>(edits: Edits<'s>, call: &ast::ExprCall, zone: &str) -> Edits<'s
 }
 
 /// Adds `timezone` to the import of `datetime`.
-fn import_zone<'s>(scene: &Scene, edits: Edits<'s>) -> Option<Edits<'s>> {
+fn import_zone<'s>(scene: &TransformScope, edits: SourceEdits<'s>) -> Option<SourceEdits<'s>> {
     if scene.names.imports("timezone", "datetime.timezone") {
         return Some(edits);
     }
@@ -68,7 +68,7 @@ fn import_zone<'s>(scene: &Scene, edits: Edits<'s>) -> Option<Edits<'s>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::look::testing::review;
+    use super::super::scope::testing::review;
     use super::*;
 
     #[test]

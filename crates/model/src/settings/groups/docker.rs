@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::settings::Bytes;
+use crate::settings::ByteCount;
 
 choice! {
     /// Backend of sandboxes.
-    pub enum BackendWord {
+    pub enum BackendSetting {
         /// Linux namespaces on this host.
         Native = "native",
         /// Containers of a Docker engine.
@@ -25,7 +25,7 @@ settings! {
     }
 
     /// Default backend of the service's sandboxes
-    backend: BackendWord = "native" {
+    backend: BackendSetting = "native" {
         env: "SANDBOX_BACKEND",
         status: Active,
     }
@@ -67,7 +67,7 @@ settings! {
     }
 
     /// Size of a container's directory above which the container is removed; 0 means no limit
-    container_disk_limit: Bytes = "0" {
+    container_disk_limit: ByteCount = "0" {
         env: "SANDBOX_CONTAINER_DISK_LIMIT",
         status: Active,
     }

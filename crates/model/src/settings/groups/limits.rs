@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::settings::{Bytes, Cores};
+use crate::settings::{ByteCount, Cores};
 
 choice! {
     /// Operating system of the code under test.
@@ -18,7 +18,7 @@ choice! {
 
 choice! {
     /// A fault requested by a preset.
-    pub enum FailureMode {
+    pub enum FailureModeSetting {
         /// Network latency, jitter and packet loss.
         HighLatency = "high_latency" | "high_latency_api" | "latency_spike",
         /// Hostile values of the declared types.
@@ -75,13 +75,13 @@ settings! {
     }
 
     /// Memory limit of a call; if unset, no limit
-    memory_limit: Option<Bytes> = "" {
+    memory_limit: Option<ByteCount> = "" {
         env: "MEMORY_LIMIT",
         status: Planned,
     }
 
     /// Disk limit of the workspace of a call; if unset, no limit
-    disk_limit: Option<Bytes> = "" {
+    disk_limit: Option<ByteCount> = "" {
         env: "DISK_LIMIT",
         status: Planned,
     }
@@ -93,7 +93,7 @@ settings! {
     }
 
     /// Faults to inject, separated by commas
-    failure_modes: Vec<FailureMode> = "" {
+    failure_modes: Vec<FailureModeSetting> = "" {
         env: "FAILURE_MODES",
         status: Planned,
     }

@@ -34,7 +34,7 @@ settings! {
         status: Active,
     }
 
-    /// Log level used if SANDBOX_LOG_LEVEL is unset
+    /// Log level used if `SANDBOX_LOG_LEVEL` is unset
     general_log_level: Option<LogLevel> = "" {
         env: "LOG_LEVEL",
         status: Active,
@@ -47,7 +47,7 @@ settings! {
         status: Active,
     }
 
-    /// Log debug output, independent of the log level; same as SANDBOX_VERBOSE
+    /// Log debug output, independent of the log level; same as `SANDBOX_VERBOSE`
     debug: bool = "0" {
         env: "SANDBOX_DEBUG",
         status: Active,
@@ -107,7 +107,7 @@ impl LoggingSettings {
 #[cfg(test)]
 mod tests {
     use super::LogLevel;
-    use crate::settings::{Layer, Source, resolve};
+    use crate::settings::{SettingSource, SettingsLayer, resolve};
 
     #[test]
     fn debug_switches_raise_the_level_and_never_lower_it() {
@@ -118,7 +118,7 @@ mod tests {
             (&[("SANDBOX_LOG_LEVEL", "trace"), ("SANDBOX_VERBOSE", "1")], LogLevel::Trace),
         ];
         for (variables, expected) in cases {
-            let layer = Layer::new(Source::Environment, variables.iter().copied());
+            let layer = SettingsLayer::new(SettingSource::Environment, variables.iter().copied());
             let logging = resolve(&[layer]).unwrap().settings.logging;
             assert_eq!(logging.console_level(), expected, "{variables:?}");
         }

@@ -24,12 +24,12 @@ mod virtual_machine;
 mod visual_agent;
 
 pub use alignment::AlignmentSettings;
-pub use docker::{BackendWord, DockerSettings};
+pub use docker::{BackendSetting, DockerSettings};
 pub use entropy::EntropySettings;
 pub use general::GeneralSettings;
 pub use improvement::{ImprovementSettings, ProposerKind};
 pub use language_model::LanguageModelSettings;
-pub use limits::{FailureMode, LimitSettings, OperatingSystem};
+pub use limits::{FailureModeSetting, LimitSettings, OperatingSystem};
 pub use logging::{LogLevel, LoggingSettings};
 pub use metrics::MetricsSettings;
 pub use module_map::ModuleMapSettings;

@@ -1,6 +1,6 @@
 //! Preset keys: network.
 
-use crate::settings::{Bandwidth, Milliseconds, Percent};
+use crate::settings::{BitsPerSecond, Milliseconds, Percent};
 
 settings! {
     /// Preset keys: network.
@@ -31,19 +31,19 @@ settings! {
     }
 
     /// Bandwidth limit of a call
-    bandwidth_limit: Option<Bandwidth> = "" {
+    bandwidth_limit: Option<BitsPerSecond> = "" {
         env: "BANDWIDTH_LIMIT",
         status: Planned,
     }
 
     /// Minimum bandwidth in generated presets
-    min_bandwidth: Option<Bandwidth> = "" {
+    min_bandwidth: Option<BitsPerSecond> = "" {
         env: "MIN_BANDWIDTH",
         status: Planned,
     }
 
     /// Maximum bandwidth in generated presets
-    max_bandwidth: Option<Bandwidth> = "" {
+    max_bandwidth: Option<BitsPerSecond> = "" {
         env: "MAX_BANDWIDTH",
         status: Planned,
     }

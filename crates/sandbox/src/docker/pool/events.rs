@@ -43,7 +43,7 @@ pub enum PoolEvent {
     /// An unneeded resource was removed.
     Removed {
         /// Reason of the removal.
-        why: Removal,
+        why: PoolRemovalReason,
         /// Sandbox id, or the engine's name of the resource.
         name: String,
     },
@@ -67,7 +67,7 @@ pub enum PoolEvent {
 
 /// Reason of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Removal {
+pub enum PoolRemovalReason {
     /// The container was not requested within the idle time.
     Idle,
     /// The guest program in the container did not answer.
@@ -89,9 +89,9 @@ pub enum Removal {
 /// Owner of the pool, which receives its events.
 pub trait PoolObserver: Send + Sync {
     /// Receives an event.
-    fn happened(&self, event: PoolEvent);
+    fn on_event(&self, event: PoolEvent);
 
     /// Sandboxes that must not be removed although this process does not use them: they are to be adopted. On an error
     /// nothing is removed.
-    fn keeps(&self) -> io::Result<BTreeSet<String>>;
+    fn sandboxes_to_keep(&self) -> io::Result<BTreeSet<String>>;
 }

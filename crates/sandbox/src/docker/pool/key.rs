@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use menace_model::sandbox::{Limits, SandboxSpec, User, Workspace};
+use menace_model::sandbox::{SandboxLimits, SandboxSpec, SandboxUser, WorkspaceContent};
 
 use super::super::configuration::is_read_only;
-use super::super::container::Image;
+use super::super::container::ResolvedImage;
 
 /// Kind of interchangeable containers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct PoolKey {
     /// Id of the image.
     image: String,
     user: (u32, u32),
@@ -23,16 +23,16 @@ pub(super) struct Key {
     labels: BTreeMap<String, String>,
 }
 
-impl Key {
+impl PoolKey {
     /// Kind of a sandbox. `None` for sandboxes that share no kind with others: those with host directories, and those
     /// with a disk sized for the files copied into it.
-    pub(super) fn of(spec: &SandboxSpec, image: &Image) -> Option<Self> {
-        let is_shared = matches!(spec.workspace, Workspace::ReadWrite(_)) || !spec.mounts.is_empty();
-        let is_copied = matches!(spec.workspace, Workspace::CopyOnWrite(_));
+    pub(super) fn of(spec: &SandboxSpec, image: &ResolvedImage) -> Option<Self> {
+        let is_shared = matches!(spec.workspace, WorkspaceContent::ReadWrite(_)) || !spec.mounts.is_empty();
+        let is_copied = matches!(spec.workspace, WorkspaceContent::CopyOnWrite(_));
         if is_shared || (is_copied && spec.limits.disk.is_some()) {
             return None;
         }
-        let User { uid, gid } = spec.user;
+        let SandboxUser { uid, gid } = spec.user;
         Some(Self {
             image: image.id.clone(),
             user: (uid, gid),
@@ -50,15 +50,15 @@ impl Key {
     }
 
     /// Whether the kind uses this image.
-    pub(super) fn is_of(&self, image: &Image) -> bool {
+    pub(super) fn is_of(&self, image: &ResolvedImage) -> bool {
         self.image == image.id
     }
 }
 
 /// Spec of warm containers for the kind of a requested sandbox: the request without the parts that are added later.
-pub(super) fn template(spec: &SandboxSpec, image: &Image) -> SandboxSpec {
+pub(super) fn template(spec: &SandboxSpec, image: &ResolvedImage) -> SandboxSpec {
     SandboxSpec {
-        workspace: Workspace::Empty,
+        workspace: WorkspaceContent::Empty,
         environment: BTreeMap::new(),
         image: Some(image.name.clone()),
         ..spec.clone()
@@ -66,7 +66,7 @@ pub(super) fn template(spec: &SandboxSpec, image: &Image) -> SandboxSpec {
 }
 
 /// Whether a container created with some limits already satisfies the requested ones.
-pub(super) fn has_limits(made: &Limits, requested: &Limits) -> bool {
+pub(super) fn has_limits(made: &SandboxLimits, requested: &SandboxLimits) -> bool {
     made.effective_memory() == requested.effective_memory()
         && made.effective_pids() == requested.effective_pids()
         && made.cpus == requested.cpus
@@ -76,11 +76,11 @@ pub(super) fn has_limits(made: &Limits, requested: &Limits) -> bool {
 mod tests {
     use super::*;
 
-    fn image(id: &str) -> Image {
-        Image { name: "an-image".into(), id: id.into(), environment: Vec::new() }
+    fn image(id: &str) -> ResolvedImage {
+        ResolvedImage { name: "an-image".into(), id: id.into(), environment: Vec::new() }
     }
 
-    fn limits(change: impl FnOnce(&mut Limits)) -> SandboxSpec {
+    fn limits(change: impl FnOnce(&mut SandboxLimits)) -> SandboxSpec {
         let mut spec = SandboxSpec::default();
         change(&mut spec.limits);
         spec
@@ -88,9 +88,11 @@ mod tests {
 
     #[test]
     fn changeable_properties_do_not_change_the_kind() {
-        let usual = Key::of(&SandboxSpec::default(), &image("1"));
-        let with_files =
-            SandboxSpec { workspace: Workspace::CopyOnWrite("/files".into()), ..SandboxSpec::default() };
+        let usual = PoolKey::of(&SandboxSpec::default(), &image("1"));
+        let with_files = SandboxSpec {
+            workspace: WorkspaceContent::CopyOnWrite("/files".into()),
+            ..SandboxSpec::default()
+        };
         let with_variables = SandboxSpec {
             environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
             ..SandboxSpec::default()
@@ -102,16 +104,16 @@ mod tests {
             with_files,
             with_variables,
         ] {
-            assert_eq!(Key::of(&same, &image("1")), usual, "{same:?}");
+            assert_eq!(PoolKey::of(&same, &image("1")), usual, "{same:?}");
         }
-        let half = Key::of(&limits(|limits| limits.cpus = Some(0.5)), &image("1"));
-        assert_eq!(half, Key::of(&limits(|limits| limits.cpus = Some(1.0)), &image("1")));
+        let half = PoolKey::of(&limits(|limits| limits.cpus = Some(0.5)), &image("1"));
+        assert_eq!(half, PoolKey::of(&limits(|limits| limits.cpus = Some(1.0)), &image("1")));
     }
 
     #[test]
     fn fixed_properties_change_the_kind() {
-        let usual = Key::of(&SandboxSpec::default(), &image("1"));
-        let user = SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() };
+        let usual = PoolKey::of(&SandboxSpec::default(), &image("1"));
+        let user = SandboxSpec { user: SandboxUser { uid: 7, gid: 7 }, ..SandboxSpec::default() };
         let read_only = SandboxSpec { read_only_root: true, ..SandboxSpec::default() };
         let labels = BTreeMap::from([("session".to_owned(), "1".to_owned())]);
         for other in [
@@ -122,25 +124,29 @@ mod tests {
             limits(|limits| limits.open_files = 5),
             limits(|limits| limits.cpus = Some(1.0)),
         ] {
-            assert_ne!(Key::of(&other, &image("1")), usual, "{other:?}");
+            assert_ne!(PoolKey::of(&other, &image("1")), usual, "{other:?}");
         }
         assert_ne!(
-            Key::of(&SandboxSpec::default(), &image("2")),
+            PoolKey::of(&SandboxSpec::default(), &image("2")),
             usual,
             "the name resolves to another image"
         );
         let mut small = read_only.clone();
         small.limits.memory = Some(64 << 20);
-        assert_ne!(Key::of(&read_only, &image("1")), Key::of(&small, &image("1")), "its /tmp is smaller");
+        assert_ne!(
+            PoolKey::of(&read_only, &image("1")),
+            PoolKey::of(&small, &image("1")),
+            "its /tmp is smaller"
+        );
     }
 
     #[test]
     fn sandboxes_with_host_files_have_no_kind() {
         let shared =
-            SandboxSpec { workspace: Workspace::ReadWrite("/files".into()), ..SandboxSpec::default() };
-        assert_eq!(Key::of(&shared, &image("1")), None);
+            SandboxSpec { workspace: WorkspaceContent::ReadWrite("/files".into()), ..SandboxSpec::default() };
+        assert_eq!(PoolKey::of(&shared, &image("1")), None);
         let mut copied = limits(|limits| limits.disk = Some(1 << 20));
-        copied.workspace = Workspace::CopyOnWrite("/files".into());
-        assert_eq!(Key::of(&copied, &image("1")), None);
+        copied.workspace = WorkspaceContent::CopyOnWrite("/files".into());
+        assert_eq!(PoolKey::of(&copied, &image("1")), None);
     }
 }

@@ -1,18 +1,18 @@
 //! Pool of warm containers, so that a sandbox is available immediately (docs/design/018).
 
-mod attempts;
+mod allocation;
 mod backoff;
+mod clean_up;
+mod creation_failures;
 mod events;
 mod key;
 mod options;
 mod refill;
-mod roll;
+mod register;
 mod state;
 #[cfg(test)]
 mod state_tests;
-mod sweep;
-mod waiting;
 
-pub use events::{PoolEvent, PoolObserver, Removal};
+pub(super) use allocation::{ContainerPool, PoolMembership};
+pub use events::{PoolEvent, PoolObserver, PoolRemovalReason};
 pub use options::PoolOptions;
-pub(super) use waiting::{Member, Pool};

@@ -8,31 +8,35 @@ use menace_model::sandbox::SandboxSpec;
 use tokio::sync::Notify;
 
 use super::backoff;
-use super::events::Removal;
-use super::key::Key;
+use super::events::PoolRemovalReason;
+use super::key::PoolKey;
 
 /// Number of remembered kinds that were requested once and may not be requested again.
 const MOST_RARE: usize = 64;
 
 /// Shared state of the pool, and the notification of the refill task.
-pub(super) struct Shared<T> {
-    state: Mutex<State<T>>,
+pub(super) struct SharedPoolState<T> {
+    state: Mutex<PoolState<T>>,
     pub(super) wake: Notify,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedPoolState<T> {
     pub(super) fn new(size: usize, most: usize) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(State::new(size, most)), wake: Notify::new() })
+        Arc::new(Self { state: Mutex::new(PoolState::new(size, most)), wake: Notify::new() })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, PoolState<T>> {
         // The state is consistent after every statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reserves capacity for a sandbox, with a warm container of its kind if there is one. Fails with the number of
     /// containers in use if the limit is reached.
-    pub(super) fn seat(self: &Arc<Self>, key: Option<&Key>, now: Instant) -> Result<Seated<T>, usize>
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        key: Option<&PoolKey>,
+        now: Instant,
+    ) -> Result<PoolReservation<T>, usize>
     where
         T: Send + 'static,
     {
@@ -43,26 +47,26 @@ impl<T> Shared<T> {
         state.used += 1;
         // Taken before the eviction, so that it is not evicted for itself.
         let taken = key.and_then(|key| state.take(key, now));
-        let gave_way = state.over();
+        let gave_way = state.evict_excess();
         drop(state);
-        Ok(Seated { seat: self.taken(), taken, gave_way })
+        Ok(PoolReservation { seat: self.permit(), taken, gave_way })
     }
 
     /// Reserves capacity for an existing sandbox.
-    pub(super) fn seat_for_adopted(self: &Arc<Self>) -> Seat
+    pub(super) fn reserve_for_adopted(self: &Arc<Self>) -> CapacityPermit
     where
         T: Send + 'static,
     {
         self.lock().used += 1;
-        self.taken()
+        self.permit()
     }
 
-    fn taken(self: &Arc<Self>) -> Seat
+    fn permit(self: &Arc<Self>) -> CapacityPermit
     where
         T: Send + 'static,
     {
         let shared = Arc::clone(self);
-        Seat(Some(Box::new(move || {
+        CapacityPermit(Some(Box::new(move || {
             let mut state = shared.lock();
             state.used = state.used.saturating_sub(1);
             drop(state);
@@ -72,8 +76,8 @@ impl<T> Shared<T> {
 }
 
 /// Result of a reservation.
-pub(super) struct Seated<T> {
-    pub(super) seat: Seat,
+pub(super) struct PoolReservation<T> {
+    pub(super) seat: CapacityPermit,
     /// Warm container of the requested kind.
     pub(super) taken: Option<T>,
     /// Container evicted to make room.
@@ -81,9 +85,9 @@ pub(super) struct Seated<T> {
 }
 
 /// Reserved capacity for a container in use. Released when dropped.
-pub(in super::super) struct Seat(Option<Box<dyn FnOnce() + Send + Sync>>);
+pub(in super::super) struct CapacityPermit(Option<Box<dyn FnOnce() + Send + Sync>>);
 
-impl Drop for Seat {
+impl Drop for CapacityPermit {
     fn drop(&mut self) {
         if let Some(leave) = self.0.take() {
             leave();
@@ -92,16 +96,16 @@ impl Drop for Seat {
 }
 
 /// Warm containers by kind.
-pub(super) struct State<T> {
+pub(super) struct PoolState<T> {
     size: usize,
     most: usize,
     used: usize,
     making: usize,
-    kinds: BTreeMap<Key, Kind<T>>,
-    rare: VecDeque<Key>,
+    kinds: BTreeMap<PoolKey, PoolKindState<T>>,
+    rare: VecDeque<PoolKey>,
 }
 
-struct Kind<T> {
+struct PoolKindState<T> {
     template: SandboxSpec,
     image: String,
     asked: Instant,
@@ -112,16 +116,16 @@ struct Kind<T> {
 
 /// Next container to create.
 #[derive(Debug)]
-pub(super) enum Due {
+pub(super) enum NextCreation {
     /// A container of this kind, immediately. It counts as being created.
-    Now(Key, Box<SandboxSpec>),
+    Now(PoolKey, Box<SandboxSpec>),
     /// A creation failed and is retried at this time.
     At(Instant),
     /// No container is needed.
     Nothing,
 }
 
-impl<T> State<T> {
+impl<T> PoolState<T> {
     fn new(size: usize, most: usize) -> Self {
         Self { size, most, used: 0, making: 0, kinds: BTreeMap::new(), rare: VecDeque::new() }
     }
@@ -131,7 +135,7 @@ impl<T> State<T> {
     }
 
     /// Evicts a warm container that exceeds the limit, of the least recently requested kind.
-    fn over(&mut self) -> Option<T> {
+    fn evict_excess(&mut self) -> Option<T> {
         if self.used + self.waiting() <= self.most {
             return None;
         }
@@ -140,18 +144,24 @@ impl<T> State<T> {
     }
 
     /// Takes the warm container of this kind that has waited longest.
-    pub(super) fn take(&mut self, key: &Key, now: Instant) -> Option<T> {
+    pub(super) fn take(&mut self, key: &PoolKey, now: Instant) -> Option<T> {
         let kind = self.kinds.get_mut(key)?;
         kind.asked = now;
         kind.waiting.pop_front().map(|(one, _)| one)
     }
 
     /// Records a request for a kind, so that the pool is filled for the next one. Returns the evicted containers.
-    pub(super) fn learn(&mut self, key: Key, template: SandboxSpec, image: &str, now: Instant) -> Vec<T> {
+    pub(super) fn record_request(
+        &mut self,
+        key: PoolKey,
+        template: SandboxSpec,
+        image: &str,
+        now: Instant,
+    ) -> Vec<T> {
         if self.size == 0 || !self.is_worth_keeping_warm(&key) {
             return Vec::new();
         }
-        let new = || Kind {
+        let new = || PoolKindState {
             template: template.clone(),
             image: image.to_owned(),
             asked: now,
@@ -174,7 +184,7 @@ impl<T> State<T> {
     }
 
     /// Whether a kind deserves warm containers. A kind that is rarely requested twice must be requested twice first.
-    fn is_worth_keeping_warm(&mut self, key: &Key) -> bool {
+    fn is_worth_keeping_warm(&mut self, key: &PoolKey) -> bool {
         if key.is_common() || self.kinds.contains_key(key) || self.rare.contains(key) {
             return true;
         }
@@ -186,30 +196,34 @@ impl<T> State<T> {
     }
 
     /// Next container to create, of the most recently requested kind.
-    pub(super) fn due(&mut self, now: Instant) -> Due {
+    pub(super) fn next_creation(&mut self, now: Instant) -> NextCreation {
         if self.used + self.making + self.waiting() >= self.most {
-            return Due::Nothing;
+            return NextCreation::Nothing;
         }
         let unfilled = self.kinds.iter().filter(|(_, kind)| kind.waiting.len() < self.size);
         let (ready, later): (Vec<_>, Vec<_>) = unfilled.partition(|(_, kind)| kind.not_before <= now);
         if let Some((key, kind)) = ready.into_iter().max_by_key(|(_, kind)| kind.asked) {
             self.making += 1;
-            return Due::Now(key.clone(), Box::new(kind.template.clone()));
+            return NextCreation::Now(key.clone(), Box::new(kind.template.clone()));
         }
-        later.into_iter().map(|(_, kind)| kind.not_before).min().map_or(Due::Nothing, Due::At)
+        later
+            .into_iter()
+            .map(|(_, kind)| kind.not_before)
+            .min()
+            .map_or(NextCreation::Nothing, NextCreation::At)
     }
 
     /// Adds a created container. Returns a container to remove if the limit is exceeded.
-    pub(super) fn made(&mut self, key: &Key, one: T, now: Instant) -> Option<T> {
+    pub(super) fn add_created(&mut self, key: &PoolKey, one: T, now: Instant) -> Option<T> {
         self.making = self.making.saturating_sub(1);
         let Some(kind) = self.kinds.get_mut(key) else { return Some(one) };
         kind.failures = 0;
         kind.waiting.push_back((one, now));
-        self.over()
+        self.evict_excess()
     }
 
     /// Records a failed creation and returns the delay before the next attempt.
-    pub(super) fn failed(&mut self, key: &Key, now: Instant) -> Duration {
+    pub(super) fn record_failure(&mut self, key: &PoolKey, now: Instant) -> Duration {
         self.making = self.making.saturating_sub(1);
         let Some(kind) = self.kinds.get_mut(key) else { return backoff::BASE };
         kind.failures += 1;
@@ -224,15 +238,20 @@ impl<T> State<T> {
     }
 
     /// Removes a kind and returns its warm containers.
-    pub(super) fn forget(&mut self, key: &Key) -> Vec<T> {
+    pub(super) fn forget(&mut self, key: &PoolKey) -> Vec<T> {
         self.making = self.making.saturating_sub(1);
         self.kinds.remove(key).into_iter().flat_map(|kind| kind.waiting).map(|(one, _)| one).collect()
     }
 
     /// Takes out containers that have waited too long. An idle kind is forgotten until it is requested again.
-    pub(super) fn expired(&mut self, now: Instant, idle: Duration, lifetime: Duration) -> Vec<(T, Removal)> {
+    pub(super) fn expired(
+        &mut self,
+        now: Instant,
+        idle: Duration,
+        lifetime: Duration,
+    ) -> Vec<(T, PoolRemovalReason)> {
         let mut gone = Vec::new();
-        let idle_kinds: Vec<Key> = self
+        let idle_kinds: Vec<PoolKey> = self
             .kinds
             .iter()
             .filter(|(_, kind)| now.duration_since(kind.asked) >= idle)
@@ -240,12 +259,14 @@ impl<T> State<T> {
             .collect();
         for key in idle_kinds {
             let kind = self.kinds.remove(&key);
-            gone.extend(kind.into_iter().flat_map(|kind| kind.waiting).map(|(one, _)| (one, Removal::Idle)));
+            gone.extend(
+                kind.into_iter().flat_map(|kind| kind.waiting).map(|(one, _)| (one, PoolRemovalReason::Idle)),
+            );
         }
         for kind in self.kinds.values_mut() {
             let is_old = |since: &Instant| now.duration_since(*since) >= lifetime;
             while kind.waiting.front().is_some_and(|(_, since)| is_old(since)) {
-                gone.extend(kind.waiting.pop_front().map(|(one, _)| (one, Removal::Lifetime)));
+                gone.extend(kind.waiting.pop_front().map(|(one, _)| (one, PoolRemovalReason::Lifetime)));
             }
         }
         gone

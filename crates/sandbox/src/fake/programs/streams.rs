@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::complaint::{Complaint, Finished, about, unknown};
-use crate::fake::invocation::{Invocation, WriteStart};
-use crate::fake::streams::{CHUNK, Input, Output};
+use super::program_error::{FakeProgramError, FakeProgramResult, about, unknown};
+use crate::fake::invocation::{FakeInvocation, OutputOpenMode};
+use crate::fake::streams::{CHUNK, FakeProgramInput, FakeProgramOutput};
 
-pub(super) async fn cat(it: Invocation) -> Finished {
+pub(super) async fn cat(it: FakeInvocation) -> FakeProgramResult {
     if it.arguments().is_empty() {
         return copy(&it.stdin, usize::MAX, &it).await;
     }
@@ -17,20 +17,20 @@ pub(super) async fn cat(it: Invocation) -> Finished {
     Ok(())
 }
 
-pub(super) async fn head(it: Invocation) -> Finished {
+pub(super) async fn head(it: FakeInvocation) -> FakeProgramResult {
     let (count, input) = match it.arguments() {
         [option, count] if option == "-c" => (count, it.stdin.clone()),
         [option, count, path] if option == "-c" => (count, open(&it, path)?),
         other => return Err(unknown(other)),
     };
-    let count = count.parse().map_err(|_| Complaint(format!("invalid number of bytes: {count}")))?;
+    let count = count.parse().map_err(|_| FakeProgramError(format!("invalid number of bytes: {count}")))?;
     copy(&input, count, &it).await
 }
 
-pub(super) async fn tee(it: Invocation) -> Finished {
+pub(super) async fn tee(it: FakeInvocation) -> FakeProgramResult {
     let (start, paths) = match it.arguments() {
-        [option, paths @ ..] if option == "-a" => (WriteStart::End, paths),
-        paths => (WriteStart::Empty, paths),
+        [option, paths @ ..] if option == "-a" => (OutputOpenMode::End, paths),
+        paths => (OutputOpenMode::Empty, paths),
     };
     let mut outputs = vec![it.stdout.clone()];
     for path in paths {
@@ -48,7 +48,7 @@ pub(super) async fn tee(it: Invocation) -> Finished {
     }
 }
 
-pub(super) async fn echo(it: Invocation) -> Finished {
+pub(super) async fn echo(it: FakeInvocation) -> FakeProgramResult {
     let (words, end) = match it.arguments() {
         [option, words @ ..] if option == "-n" => (words, ""),
         words => (words, "\n"),
@@ -56,7 +56,7 @@ pub(super) async fn echo(it: Invocation) -> Finished {
     Ok(it.print(words.join(" ") + end).await?)
 }
 
-pub(super) async fn yes(it: Invocation) -> Finished {
+pub(super) async fn yes(it: FakeInvocation) -> FakeProgramResult {
     let line = if it.arguments().is_empty() { "y".to_owned() } else { it.arguments().join(" ") } + "\n";
     let chunk = line.repeat(CHUNK.div_ceil(line.len()));
     loop {
@@ -64,9 +64,9 @@ pub(super) async fn yes(it: Invocation) -> Finished {
     }
 }
 
-pub(super) async fn seq(it: Invocation) -> Finished {
+pub(super) async fn seq(it: FakeInvocation) -> FakeProgramResult {
     let number = |text: &String| {
-        text.parse::<u64>().map_err(|_| Complaint(format!("invalid floating point argument: {text}")))
+        text.parse::<u64>().map_err(|_| FakeProgramError(format!("invalid floating point argument: {text}")))
     };
     let (first, last) = match it.arguments() {
         [last] => (1, number(last)?),
@@ -84,7 +84,7 @@ pub(super) async fn seq(it: Invocation) -> Finished {
     Ok(it.print(&chunk).await?)
 }
 
-fn open(it: &Invocation, path: &str) -> Result<Input, Complaint> {
+fn open(it: &FakeInvocation, path: &str) -> Result<FakeProgramInput, FakeProgramError> {
     if path == "-" {
         return Ok(it.stdin.clone());
     }
@@ -92,12 +92,12 @@ fn open(it: &Invocation, path: &str) -> Result<Input, Complaint> {
     it.open_input(Path::new(path)).map_err(about(path))
 }
 
-fn refuse_option(path: &str, arguments: &[String]) -> Finished {
+fn refuse_option(path: &str, arguments: &[String]) -> FakeProgramResult {
     if path.starts_with('-') { Err(unknown(arguments)) } else { Ok(()) }
 }
 
-async fn copy(input: &Input, most: usize, it: &Invocation) -> Finished {
-    let output: &Output = &it.stdout;
+async fn copy(input: &FakeProgramInput, most: usize, it: &FakeInvocation) -> FakeProgramResult {
+    let output: &FakeProgramOutput = &it.stdout;
     let mut left = most;
     while left > 0 {
         let bytes = input.read(left).await?;

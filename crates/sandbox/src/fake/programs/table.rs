@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use super::complaint::finish;
-use super::{files, streams, surroundings};
-use crate::fake::invocation::{Exit, Invocation, ProgramFuture};
-use crate::fake::machine::Programs;
+use super::program_error::finish;
+use super::{files, process_context, streams};
+use crate::fake::invocation::{FakeExit, FakeInvocation, ProgramFuture};
+use crate::fake::machine::FakePrograms;
 use crate::fake::shell;
 
-type Start = fn(Invocation) -> ProgramFuture;
+type FakeProgramStart = fn(FakeInvocation) -> ProgramFuture;
 
-const PROGRAMS: [(&str, Start); 19] = [
+const PROGRAMS: [(&str, FakeProgramStart); 19] = [
     ("cat", |it| Box::pin(finish(it.clone(), streams::cat(it)))),
     ("chmod", |it| Box::pin(finish(it.clone(), async move { files::chmod(&it) }))),
     ("echo", |it| Box::pin(finish(it.clone(), streams::echo(it)))),
-    ("env", |it| Box::pin(surroundings::env(it))),
-    ("false", |_| Box::pin(async { Exit::Code(1) })),
+    ("env", |it| Box::pin(process_context::env(it))),
+    ("false", |_| Box::pin(async { FakeExit::Code(1) })),
     ("head", |it| Box::pin(finish(it.clone(), streams::head(it)))),
-    ("id", |it| Box::pin(finish(it.clone(), surroundings::id(it)))),
+    ("id", |it| Box::pin(finish(it.clone(), process_context::id(it)))),
     ("ln", |it| Box::pin(finish(it.clone(), async move { files::ln(&it) }))),
     ("ls", |it| Box::pin(finish(it.clone(), files::ls(it)))),
     ("mkdir", |it| Box::pin(finish(it.clone(), async move { files::mkdir(&it) }))),
-    ("pwd", |it| Box::pin(finish(it.clone(), surroundings::pwd(it)))),
+    ("pwd", |it| Box::pin(finish(it.clone(), process_context::pwd(it)))),
     ("rm", |it| Box::pin(finish(it.clone(), async move { files::rm(&it) }))),
     ("seq", |it| Box::pin(finish(it.clone(), streams::seq(it)))),
     ("sh", |it| Box::pin(shell::run(it))),
-    ("sleep", |it| Box::pin(finish(it.clone(), surroundings::sleep(it)))),
+    ("sleep", |it| Box::pin(finish(it.clone(), process_context::sleep(it)))),
     ("tee", |it| Box::pin(finish(it.clone(), streams::tee(it)))),
     ("test", |it| Box::pin(files::test(it))),
-    ("true", |_| Box::pin(async { Exit::Code(0) })),
+    ("true", |_| Box::pin(async { FakeExit::Code(0) })),
     ("yes", |it| Box::pin(finish(it.clone(), streams::yes(it)))),
 ];
 
 /// Programs of every fake backend.
-pub(in crate::fake) fn all() -> Programs {
+pub(in crate::fake) fn all() -> FakePrograms {
     PROGRAMS.into_iter().map(|(name, start)| (name.to_owned(), Arc::new(start) as _)).collect()
 }

@@ -2,27 +2,27 @@
 
 /// A command of a script and the condition under which it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) when: When,
+pub(super) struct ScriptCommand {
+    pub(super) when: ScriptCondition,
     /// Variable assignment; such a step has no words.
-    pub(super) assignment: Option<(String, Word)>,
-    pub(super) words: Vec<Word>,
-    pub(super) redirections: Vec<Redirection>,
+    pub(super) assignment: Option<(String, ScriptWord)>,
+    pub(super) words: Vec<ScriptWord>,
+    pub(super) redirections: Vec<ScriptRedirection>,
 }
 
 /// Condition of a command on the status of the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum ScriptCondition {
     Always,
     AfterSuccess,
     AfterFailure,
 }
 
 /// A word as pieces that are expanded one by one.
-pub(super) type Word = Vec<Piece>;
+pub(super) type ScriptWord = Vec<ScriptWordPiece>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum ScriptWordPiece {
     /// Literal text.
     Text(String),
     /// A variable; its value is split into words unless it was quoted.
@@ -31,22 +31,22 @@ pub(super) enum Piece {
 
 /// Redirection of a command's stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Redirection {
-    Input(Word),
+pub(super) enum ScriptRedirection {
+    Input(ScriptWord),
     Output {
-        stream: Stream,
+        stream: ScriptStream,
         append: bool,
-        path: Word,
+        path: ScriptWord,
     },
     /// Duplicates the other stream (`2>&1`).
     Same {
-        stream: Stream,
-        other: Stream,
+        stream: ScriptStream,
+        other: ScriptStream,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum ScriptStream {
     Stdout,
     Stderr,
 }
@@ -58,48 +58,49 @@ const RESERVED: [&str; 16] = [
 ];
 
 /// Commands of a script, or a description of the unsupported syntax.
-pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
+pub(super) fn parse(script: &str) -> Result<Vec<ScriptCommand>, String> {
     let characters: Vec<char> = script.chars().collect();
-    Parser { characters, position: 0, step: empty_step(When::Always), steps: Vec::new() }.script()
+    ScriptParser { characters, position: 0, step: empty_step(ScriptCondition::Always), steps: Vec::new() }
+        .script()
 }
 
-fn empty_step(when: When) -> Step {
-    Step { when, assignment: None, words: Vec::new(), redirections: Vec::new() }
+fn empty_step(when: ScriptCondition) -> ScriptCommand {
+    ScriptCommand { when, assignment: None, words: Vec::new(), redirections: Vec::new() }
 }
 
-struct Parser {
+struct ScriptParser {
     characters: Vec<char>,
     position: usize,
-    step: Step,
-    steps: Vec<Step>,
+    step: ScriptCommand,
+    steps: Vec<ScriptCommand>,
 }
 
-impl Parser {
-    fn script(mut self) -> Result<Vec<Step>, String> {
+impl ScriptParser {
+    fn script(mut self) -> Result<Vec<ScriptCommand>, String> {
         while let Some(character) = self.peek() {
             match character {
                 ' ' | '\t' => self.position += 1,
                 '\n' | ';' => {
                     self.position += 1;
-                    self.end_step(When::Always)?;
+                    self.end_step(ScriptCondition::Always)?;
                 }
                 '&' | '|' => self.connector(character)?,
                 '<' | '>' => {
-                    let redirection = self.redirection(Stream::Stdout)?;
+                    let redirection = self.redirection(ScriptStream::Stdout)?;
                     self.step.redirections.push(redirection);
                 }
                 '2' if self.peek_after() == Some('>') && self.is_at_word_start() => {
                     self.position += 1;
-                    let redirection = self.redirection(Stream::Stderr)?;
+                    let redirection = self.redirection(ScriptStream::Stderr)?;
                     self.step.redirections.push(redirection);
                 }
                 _ => self.word_or_assignment()?,
             }
         }
-        if self.is_empty_step() && self.step.when != When::Always {
+        if self.is_empty_step() && self.step.when != ScriptCondition::Always {
             return Err("end of file unexpected".to_owned());
         }
-        self.end_step(When::Always)?;
+        self.end_step(ScriptCondition::Always)?;
         Ok(self.steps)
     }
 
@@ -138,8 +139,8 @@ impl Parser {
         Ok(())
     }
 
-    fn end_step(&mut self, next: When) -> Result<(), String> {
-        if let Some([Piece::Text(first)]) = self.step.words.first().map(Vec::as_slice)
+    fn end_step(&mut self, next: ScriptCondition) -> Result<(), String> {
+        if let Some([ScriptWordPiece::Text(first)]) = self.step.words.first().map(Vec::as_slice)
             && RESERVED.contains(&first.as_str())
         {
             return Err(format!("the fake backend does not support \"{first}\""));
@@ -148,7 +149,7 @@ impl Parser {
         let step = std::mem::replace(&mut self.step, empty_step(next));
         if !is_empty {
             self.steps.push(step);
-        } else if next != When::Always || step.when != When::Always {
+        } else if next != ScriptCondition::Always || step.when != ScriptCondition::Always {
             return Err("a command is missing".to_owned());
         }
         Ok(())
@@ -159,10 +160,14 @@ impl Parser {
             return Err(format!("the fake backend does not support \"{character}\""));
         }
         self.position += 2;
-        self.end_step(if character == '&' { When::AfterSuccess } else { When::AfterFailure })
+        self.end_step(if character == '&' {
+            ScriptCondition::AfterSuccess
+        } else {
+            ScriptCondition::AfterFailure
+        })
     }
 
-    fn redirection(&mut self, stream: Stream) -> Result<Redirection, String> {
+    fn redirection(&mut self, stream: ScriptStream) -> Result<ScriptRedirection, String> {
         let is_input = self.peek() == Some('<');
         self.position += 1;
         let append = self.take('>');
@@ -170,11 +175,11 @@ impl Parser {
             let number = self.peek();
             self.position += 1;
             let other = match number {
-                Some('1') => Stream::Stdout,
-                Some('2') => Stream::Stderr,
+                Some('1') => ScriptStream::Stdout,
+                Some('2') => ScriptStream::Stderr,
                 _ => return Err("the fake backend duplicates only descriptors 1 and 2".to_owned()),
             };
-            return Ok(Redirection::Same { stream, other });
+            return Ok(ScriptRedirection::Same { stream, other });
         }
         while self.take(' ') {}
         let path = self.word()?;
@@ -182,9 +187,9 @@ impl Parser {
             return Err("a redirection without a path".to_owned());
         }
         match (is_input, stream, append) {
-            (true, Stream::Stdout, false) => Ok(Redirection::Input(path)),
+            (true, ScriptStream::Stdout, false) => Ok(ScriptRedirection::Input(path)),
             (true, ..) => Err("the fake backend does not support this redirection".to_owned()),
-            (false, stream, append) => Ok(Redirection::Output { stream, append, path }),
+            (false, stream, append) => Ok(ScriptRedirection::Output { stream, append, path }),
         }
     }
 
@@ -194,7 +199,7 @@ impl Parser {
         is_next
     }
 
-    fn word(&mut self) -> Result<Word, String> {
+    fn word(&mut self) -> Result<ScriptWord, String> {
         let mut pieces = Vec::new();
         while let Some(character) = self.peek() {
             match character {
@@ -219,20 +224,20 @@ impl Parser {
         Ok(pieces)
     }
 
-    fn single_quoted(&mut self) -> Result<Piece, String> {
+    fn single_quoted(&mut self) -> Result<ScriptWordPiece, String> {
         self.position += 1;
         let rest = &self.characters[self.position..];
         let length =
             rest.iter().position(|character| *character == '\'').ok_or("unterminated quoted string")?;
         let text = rest[..length].iter().collect();
         self.position += length + 1;
-        Ok(Piece::Text(text))
+        Ok(ScriptWordPiece::Text(text))
     }
 
-    fn double_quoted(&mut self, pieces: &mut Word) -> Result<(), String> {
+    fn double_quoted(&mut self, pieces: &mut ScriptWord) -> Result<(), String> {
         self.position += 1;
         // An empty string is a word as well.
-        pieces.push(Piece::Text(String::new()));
+        pieces.push(ScriptWordPiece::Text(String::new()));
         loop {
             let character = self.peek().ok_or("unterminated quoted string")?;
             match character {
@@ -254,7 +259,7 @@ impl Parser {
         }
     }
 
-    fn variable(&mut self, quoted: bool) -> Result<Piece, String> {
+    fn variable(&mut self, quoted: bool) -> Result<ScriptWordPiece, String> {
         self.position += 1;
         let name: String = match self.peek() {
             Some(character @ ('$' | '?')) => {
@@ -274,7 +279,7 @@ impl Parser {
         if name.is_empty() {
             return Err("the fake backend supports only variables after $".to_owned());
         }
-        Ok(Piece::Variable { name, quoted })
+        Ok(ScriptWordPiece::Variable { name, quoted })
     }
 
     fn name(&mut self) -> String {
@@ -289,10 +294,10 @@ impl Parser {
     }
 }
 
-fn push_character(pieces: &mut Word, character: char) {
-    if let Some(Piece::Text(text)) = pieces.last_mut() {
+fn push_character(pieces: &mut ScriptWord, character: char) {
+    if let Some(ScriptWordPiece::Text(text)) = pieces.last_mut() {
         text.push(character);
     } else {
-        pieces.push(Piece::Text(character.into()));
+        pieces.push(ScriptWordPiece::Text(character.into()));
     }
 }

@@ -6,27 +6,27 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use menace_model::sandbox::Controller;
+use menace_model::sandbox::ResourceController;
 use rustix::fs::Access;
 
 use super::error::CgroupError;
 use super::files;
-use super::mounts::{Mount, MountKind, mounts, own_group};
-use super::unified;
+use super::mounts::{CgroupMount, CgroupMountKind, mounts, own_group};
+use super::parent_group;
 
 /// All controllers.
-pub(super) const CONTROLLERS: [Controller; 6] = [
-    Controller::Memory,
-    Controller::Cpu,
-    Controller::CpuAccounting,
-    Controller::Pids,
-    Controller::Io,
-    Controller::Freezer,
+pub(super) const CONTROLLERS: [ResourceController; 6] = [
+    ResourceController::Memory,
+    ResourceController::Cpu,
+    ResourceController::CpuAccounting,
+    ResourceController::Pids,
+    ResourceController::Io,
+    ResourceController::Freezer,
 ];
 
 /// Files in which the kernel describes control groups. Tests have their own.
 #[derive(Debug, Clone)]
-pub(crate) struct Sources {
+pub(crate) struct CgroupSources {
     /// `/proc/self/mountinfo`.
     pub(crate) mountinfo: PathBuf,
     /// `/proc/self/cgroup`.
@@ -35,7 +35,7 @@ pub(crate) struct Sources {
     pub(crate) mount_root: PathBuf,
 }
 
-impl Sources {
+impl CgroupSources {
     /// Files of this process.
     pub(crate) fn host() -> Self {
         Self {
@@ -48,16 +48,16 @@ impl Sources {
 
 /// Cgroup version of a hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Version {
+pub(crate) enum CgroupVersion {
     V1,
     V2,
 }
 
 /// Whether this process can use a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Availability {
+pub(crate) enum ControllerAvailability {
     Available {
-        version: Version,
+        version: CgroupVersion,
         /// Index of the hierarchy; controllers that are mounted together have the same.
         hierarchy: usize,
     },
@@ -68,8 +68,8 @@ pub(crate) enum Availability {
 
 /// Hierarchy in which this process can create groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hierarchy {
-    pub(super) version: Version,
+pub(super) struct CgroupHierarchy {
+    pub(super) version: CgroupVersion,
     /// Parent of our groups.
     pub(super) base: PathBuf,
     /// Controllers that have to be enabled from the base downwards; only v2 has this switch.
@@ -78,16 +78,16 @@ pub(super) struct Hierarchy {
 
 /// Result of the discovery. It does not change while the process lives.
 #[derive(Debug, Clone)]
-pub(crate) struct Hierarchies {
-    pub(super) usable: Vec<Hierarchy>,
+pub(crate) struct CgroupHierarchies {
+    pub(super) usable: Vec<CgroupHierarchy>,
     /// All mount points, also those where we cannot create groups now: a predecessor may have used them.
-    pub(super) mount_points: Vec<(Version, PathBuf)>,
-    controllers: BTreeMap<Controller, Availability>,
+    pub(super) mount_points: Vec<(CgroupVersion, PathBuf)>,
+    controllers: BTreeMap<ResourceController, ControllerAvailability>,
 }
 
-impl Hierarchies {
+impl CgroupHierarchies {
     /// Finds the hierarchies and checks permissions in them. Creates and changes nothing.
-    pub(crate) fn discover(sources: &Sources) -> Result<Self, CgroupError> {
+    pub(crate) fn discover(sources: &CgroupSources) -> Result<Self, CgroupError> {
         let own_groups = files::read(&sources.own_groups)?;
         let mut mounted = mounts(&files::read(&sources.mountinfo)?);
         for mount in &mut mounted {
@@ -99,80 +99,86 @@ impl Hierarchies {
             controllers: BTreeMap::new(),
         };
         for controller in CONTROLLERS {
-            found.look_for_v1(controller, &mounted, &own_groups);
+            found.discover_v1(controller, &mounted, &own_groups);
         }
-        found.look_for_v2(&mounted, &own_groups);
+        found.discover_v2(&mounted, &own_groups);
         Ok(found)
     }
 
     /// Whether a controller can be used.
-    pub(crate) fn availability(&self, controller: Controller) -> &Availability {
+    pub(crate) fn availability(&self, controller: ResourceController) -> &ControllerAvailability {
         self.controllers.get(&controller).expect("discovery answers for every controller")
     }
 
     /// Whether a group may have a part in cgroup v2, into which processes are cloned.
     pub(crate) fn has_version_2(&self) -> bool {
-        self.controllers
-            .values()
-            .any(|availability| matches!(availability, Availability::Available { version: Version::V2, .. }))
+        self.controllers.values().any(|availability| {
+            matches!(availability, ControllerAvailability::Available { version: CgroupVersion::V2, .. })
+        })
     }
 
     /// Usable controllers, each with `v1` or `v2`.
-    pub(crate) fn controllers(&self) -> BTreeMap<Controller, String> {
-        let name = |version: &Version| match version {
-            Version::V1 => "v1".to_owned(),
-            Version::V2 => "v2".to_owned(),
+    pub(crate) fn controllers(&self) -> BTreeMap<ResourceController, String> {
+        let name = |version: &CgroupVersion| match version {
+            CgroupVersion::V1 => "v1".to_owned(),
+            CgroupVersion::V2 => "v2".to_owned(),
         };
         self.controllers
             .iter()
             .filter_map(|(controller, availability)| match availability {
-                Availability::Available { version, .. } => Some((*controller, name(version))),
-                Availability::Unavailable { .. } => None,
+                ControllerAvailability::Available { version, .. } => Some((*controller, name(version))),
+                ControllerAvailability::Unavailable { .. } => None,
             })
             .collect()
     }
 
-    fn look_for_v1(&mut self, controller: Controller, mounted: &[Mount], own_groups: &str) {
+    fn discover_v1(&mut self, controller: ResourceController, mounted: &[CgroupMount], own_groups: &str) {
         let name = v1_name(controller);
-        let mut answer =
-            Availability::Unavailable { reason: format!("no mounted hierarchy has the {name} controller") };
+        let mut answer = ControllerAvailability::Unavailable {
+            reason: format!("no mounted hierarchy has the {name} controller"),
+        };
         for mount in mounted {
-            if !matches!(&mount.kind, MountKind::V1(has) if has.iter().any(|other| other == name)) {
+            if !matches!(&mount.kind, CgroupMountKind::V1(has) if has.iter().any(|other| other == name)) {
                 continue;
             }
             match own_directory(mount, own_groups).and_then(|base| may_write(&base).map(|()| base)) {
                 Ok(base) => {
-                    let hierarchy =
-                        self.remember(Hierarchy { version: Version::V1, base, enable: Vec::new() });
-                    answer = Availability::Available { version: Version::V1, hierarchy };
+                    let hierarchy = self.add_hierarchy(CgroupHierarchy {
+                        version: CgroupVersion::V1,
+                        base,
+                        enable: Vec::new(),
+                    });
+                    answer = ControllerAvailability::Available { version: CgroupVersion::V1, hierarchy };
                     break;
                 }
-                Err(reason) => answer = Availability::Unavailable { reason },
+                Err(reason) => answer = ControllerAvailability::Unavailable { reason },
             }
         }
         self.controllers.insert(controller, answer);
     }
 
     /// Adds the controllers that v1 does not have.
-    fn look_for_v2(&mut self, mounted: &[Mount], own_groups: &str) {
-        let Some(mount) = mounted.iter().find(|mount| mount.kind == MountKind::V2) else { return };
-        let parent = own_directory(mount, own_groups).and_then(|own| unified::best_place(&own, &mount.point));
-        let missing: Vec<Controller> = self
+    fn discover_v2(&mut self, mounted: &[CgroupMount], own_groups: &str) {
+        let Some(mount) = mounted.iter().find(|mount| mount.kind == CgroupMountKind::V2) else { return };
+        let parent =
+            own_directory(mount, own_groups).and_then(|own| parent_group::best_parent(&own, &mount.point));
+        let missing: Vec<ResourceController> = self
             .controllers
             .iter()
-            .filter(|(_, availability)| matches!(availability, Availability::Unavailable { .. }))
+            .filter(|(_, availability)| matches!(availability, ControllerAvailability::Unavailable { .. }))
             .map(|(controller, _)| *controller)
             .collect();
         for controller in missing {
             let reason = match &parent {
                 Ok(parent) => match parent.offers(controller) {
                     Ok(()) => {
-                        let hierarchy = self.remember(Hierarchy {
-                            version: Version::V2,
+                        let hierarchy = self.add_hierarchy(CgroupHierarchy {
+                            version: CgroupVersion::V2,
                             base: parent.directory.clone(),
                             enable: parent.enable.clone(),
                         });
-                        let available = Availability::Available { version: Version::V2, hierarchy };
+                        let available =
+                            ControllerAvailability::Available { version: CgroupVersion::V2, hierarchy };
                         self.controllers.insert(controller, available);
                         continue;
                     }
@@ -185,8 +191,8 @@ impl Hierarchies {
     }
 
     /// Appends the v2 reason, where v1 has the controller but does not permit its use.
-    fn add_reason(&mut self, controller: Controller, added: &str) {
-        if let Some(Availability::Unavailable { reason }) = self.controllers.get_mut(&controller) {
+    fn add_reason(&mut self, controller: ResourceController, added: &str) {
+        if let Some(ControllerAvailability::Unavailable { reason }) = self.controllers.get_mut(&controller) {
             *reason = if reason.starts_with("no mounted") {
                 added.to_owned()
             } else {
@@ -195,7 +201,7 @@ impl Hierarchies {
         }
     }
 
-    fn remember(&mut self, hierarchy: Hierarchy) -> usize {
+    fn add_hierarchy(&mut self, hierarchy: CgroupHierarchy) -> usize {
         self.usable.iter().position(|known| *known == hierarchy).unwrap_or_else(|| {
             self.usable.push(hierarchy);
             self.usable.len() - 1
@@ -210,25 +216,25 @@ pub(super) fn may_write(path: &Path) -> Result<(), String> {
 }
 
 /// Name of a controller in v1, in its mount options and in errors.
-pub(super) fn v1_name(controller: Controller) -> &'static str {
+pub(super) fn v1_name(controller: ResourceController) -> &'static str {
     match controller {
-        Controller::Memory => "memory",
-        Controller::Cpu => "cpu",
-        Controller::CpuAccounting => "cpuacct",
-        Controller::Pids => "pids",
-        Controller::Io => "blkio",
-        Controller::Freezer => "freezer",
+        ResourceController::Memory => "memory",
+        ResourceController::Cpu => "cpu",
+        ResourceController::CpuAccounting => "cpuacct",
+        ResourceController::Pids => "pids",
+        ResourceController::Io => "blkio",
+        ResourceController::Freezer => "freezer",
     }
 }
 
-fn version_of(mount: &Mount) -> Version {
+fn version_of(mount: &CgroupMount) -> CgroupVersion {
     match mount.kind {
-        MountKind::V1(_) => Version::V1,
-        MountKind::V2 => Version::V2,
+        CgroupMountKind::V1(_) => CgroupVersion::V1,
+        CgroupMountKind::V2 => CgroupVersion::V2,
     }
 }
 
-fn own_directory(mount: &Mount, own_groups: &str) -> Result<PathBuf, String> {
+fn own_directory(mount: &CgroupMount, own_groups: &str) -> Result<PathBuf, String> {
     let point = mount.point.display();
     if mount.read_only {
         return Err(format!("{point} is mounted read-only"));

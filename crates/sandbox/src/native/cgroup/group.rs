@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use menace_model::sandbox::{Controller, Limits};
+use menace_model::sandbox::{ResourceController, SandboxLimits};
 use rustix::fs::{Mode, OFlags};
 
-use super::discover::Version;
+use super::discover::CgroupVersion;
 use super::error::CgroupError;
-use super::owner::Owner;
+use super::owner::CgroupOwner;
 use super::{files, kill, limits};
 
 /// Maximum time of a kill or a removal before it is an error.
@@ -23,13 +23,13 @@ const PATIENCE_OF_DROP: Duration = Duration::from_millis(200);
 
 /// Control group of one sandbox. Dropping it kills and removes what is left, with a short timeout, and only logs errors.
 #[derive(Debug)]
-pub(crate) struct Group {
-    pub(super) owner: Arc<Owner>,
+pub(crate) struct ControlGroup {
+    pub(super) owner: Arc<CgroupOwner>,
     id: String,
     /// Directories that every process of the group joins at its start.
-    pub(super) directories: Vec<Directory>,
+    pub(super) directories: Vec<CgroupDirectory>,
     /// Directory of the freezer to which processes are moved at the first pause, if it is in another hierarchy.
-    pub(super) freezer: Mutex<Option<Directory>>,
+    pub(super) freezer: Mutex<Option<CgroupDirectory>>,
     /// File through which the memory peak was reset; cgroup v2 resets it for this one reader.
     pub(super) peak: Mutex<Option<fs::File>>,
     clone_into: Option<OwnedFd>,
@@ -38,15 +38,15 @@ pub(crate) struct Group {
 
 /// Directory of a group in one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Directory {
+pub(super) struct CgroupDirectory {
     pub(super) hierarchy: usize,
-    pub(super) version: Version,
+    pub(super) version: CgroupVersion,
     pub(super) path: PathBuf,
 }
 
-impl Group {
+impl ControlGroup {
     /// Group without directories.
-    pub(super) fn empty(owner: Arc<Owner>, id: &str) -> Self {
+    pub(super) fn empty(owner: Arc<CgroupOwner>, id: &str) -> Self {
         Self {
             owner,
             id: id.to_owned(),
@@ -64,11 +64,11 @@ impl Group {
     }
 
     /// Files through which a process joins by [`enter`], one for each v1 hierarchy. They are opened here, so that a
-    /// process without permission to open them can use them. The v2 hierarchy is joined by [`Group::clone_into`].
+    /// process without permission to open them can use them. The v2 hierarchy is joined by [`ControlGroup::clone_into`].
     pub(crate) fn join_descriptors(&self) -> Result<Vec<OwnedFd>, CgroupError> {
         self.all_directories()
             .iter()
-            .filter(|directory| directory.version == Version::V1)
+            .filter(|directory| directory.version == CgroupVersion::V1)
             .map(|directory| open_for_joining(&directory.path.join("tasks")))
             .collect()
     }
@@ -78,7 +78,7 @@ impl Group {
     pub(crate) fn late_join_descriptors(&self) -> Result<Vec<OwnedFd>, CgroupError> {
         let mut descriptors = self.join_descriptors()?;
         for directory in self.all_directories() {
-            if directory.version == Version::V2 {
+            if directory.version == CgroupVersion::V2 {
                 descriptors.push(open_for_joining(&directory.path.join("cgroup.procs"))?);
             }
         }
@@ -91,7 +91,7 @@ impl Group {
     }
 
     /// Changes limits; those without a value stay as they are.
-    pub(crate) fn change(&self, limits: &Limits) -> Result<(), CgroupError> {
+    pub(crate) fn change(&self, limits: &SandboxLimits) -> Result<(), CgroupError> {
         for (controller, limit) in limits::needed_for(limits) {
             let directory = self.directory_of(controller).ok_or_else(|| CgroupError::LimitUnavailable {
                 limit,
@@ -113,16 +113,16 @@ impl Group {
     }
 
     /// Directory in the hierarchy of a controller, if every process joins it at its start.
-    pub(super) fn directory_of(&self, controller: Controller) -> Option<&Directory> {
+    pub(super) fn directory_of(&self, controller: ResourceController) -> Option<&CgroupDirectory> {
         self.directory_in(self.owner.hierarchy_of(controller).ok()?)
     }
 
     /// All directories, including that of a freezer added at the first pause.
-    pub(super) fn all_directories(&self) -> Vec<Directory> {
+    pub(super) fn all_directories(&self) -> Vec<CgroupDirectory> {
         self.directories.iter().chain(lock(&self.freezer).as_ref()).cloned().collect()
     }
 
-    pub(super) fn directory_in(&self, hierarchy: usize) -> Option<&Directory> {
+    pub(super) fn directory_in(&self, hierarchy: usize) -> Option<&CgroupDirectory> {
         self.directories.iter().find(|directory| directory.hierarchy == hierarchy)
     }
 
@@ -138,9 +138,10 @@ impl Group {
         Ok(())
     }
 
-    /// Opens the directory for [`Group::clone_into`], after all directories were created.
+    /// Opens the directory for [`ControlGroup::clone_into`], after all directories were created.
     pub(super) fn open_for_clone(&mut self) -> Result<(), CgroupError> {
-        let Some(unified) = self.directories.iter().find(|directory| directory.version == Version::V2) else {
+        let Some(unified) = self.directories.iter().find(|directory| directory.version == CgroupVersion::V2)
+        else {
             return Ok(());
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -151,7 +152,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         // Without a directory it was never created.
         if self.removed.load(Ordering::Acquire) || self.directories.is_empty() {

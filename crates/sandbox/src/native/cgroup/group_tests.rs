@@ -5,18 +5,20 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use menace_model::sandbox::{Controller, Limits};
+use menace_model::sandbox::{ResourceController, SandboxLimits};
 
 use super::kill::processes;
 use super::owner::PREFIX;
-use super::real_host::{Host, shell};
-use super::{Availability, CgroupError, Group, Hierarchies, Sources, Version};
+use super::real_host::{RealCgroupHost, shell};
+use super::{
+    CgroupError, CgroupHierarchies, CgroupSources, CgroupVersion, ControlGroup, ControllerAvailability,
+};
 use crate::SandboxError;
 
-const COUNTED: [Controller; 2] = [Controller::CpuAccounting, Controller::Pids];
+const COUNTED: [ResourceController; 2] = [ResourceController::CpuAccounting, ResourceController::Pids];
 const SPIN: &str = "while :; do :; done";
 
-fn cpu_ms(group: &Group) -> f64 {
+fn cpu_ms(group: &ControlGroup) -> f64 {
     let usage = group.usage().unwrap();
     usage.cpu_user_ms.unwrap() + usage.cpu_system_ms.unwrap()
 }
@@ -30,7 +32,7 @@ fn eventually(event: &str, mut happened: impl FnMut() -> bool) {
     }
 }
 
-fn end(group: &Group, mut child: std::process::Child) {
+fn end(group: &ControlGroup, mut child: std::process::Child) {
     group.kill().unwrap();
     child.wait().unwrap();
     group.remove().unwrap();
@@ -38,8 +40,8 @@ fn end(group: &Group, mut child: std::process::Child) {
 
 #[test]
 fn a_memory_bomb_is_killed_and_counted() {
-    let Some(host) = Host::new() else { return };
-    let limits = Limits { memory: Some(16 << 20), ..Limits::default() };
+    let Some(host) = RealCgroupHost::new() else { return };
+    let limits = SandboxLimits { memory: Some(16 << 20), ..SandboxLimits::default() };
     let group = host.owner.create("bomb", &limits, &[]).unwrap();
     assert_eq!(group.oom_kills().unwrap(), Some(0));
     let status = shell(&group, "exec tail /dev/zero").wait().unwrap();
@@ -57,10 +59,10 @@ fn a_memory_bomb_is_killed_and_counted() {
 
 #[test]
 fn a_fork_bomb_is_bounded_and_killed() {
-    let Some(host) = Host::new() else { return };
-    let limits = Limits { pids: Some(8), ..Limits::default() };
+    let Some(host) = RealCgroupHost::new() else { return };
+    let limits = SandboxLimits { pids: Some(8), ..SandboxLimits::default() };
     let group = host.owner.create("forks", &limits, &[]).unwrap();
-    let pids_max = group.directory_of(Controller::Pids).unwrap().path.join("pids.max");
+    let pids_max = group.directory_of(ResourceController::Pids).unwrap().path.join("pids.max");
     let mut child = shell(&group, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; wait");
     assert!(!child.wait().unwrap().success(), "all twelve processes started despite the limit");
     assert_eq!(group.pids_now().unwrap(), Some(7));
@@ -72,8 +74,9 @@ fn a_fork_bomb_is_bounded_and_killed() {
 }
 
 /// Kills a fork chain: each process exits after forking, so a list of processes is stale before it is read.
-fn kill_a_chain_of_forks(host: Host) {
-    let group = host.owner.create("chain", &Limits::default(), &[Controller::CpuAccounting]).unwrap();
+fn kill_a_chain_of_forks(host: RealCgroupHost) {
+    let group =
+        host.owner.create("chain", &SandboxLimits::default(), &[ResourceController::CpuAccounting]).unwrap();
     let child = shell(&group, "f() { (f) & exit; }; f");
     let first = child.id().cast_signed();
     eventually("the first shell to end", || {
@@ -85,7 +88,7 @@ fn kill_a_chain_of_forks(host: Host) {
 
 #[test]
 fn a_fork_chain_is_killed_through_the_pids_limit() {
-    let Some(host) = Host::new() else { return };
+    let Some(host) = RealCgroupHost::new() else { return };
     kill_a_chain_of_forks(host);
 }
 
@@ -94,7 +97,10 @@ fn a_fork_chain_is_killed_through_the_freezer() {
     let Some(host) = host_with_mounts(|line| !line.ends_with("pids") && !line.contains(" - cgroup2 ")) else {
         return;
     };
-    if !matches!(host.hierarchies.availability(Controller::CpuAccounting), Availability::Available { .. }) {
+    if !matches!(
+        host.hierarchies.availability(ResourceController::CpuAccounting),
+        ControllerAvailability::Available { .. }
+    ) {
         eprintln!("SKIPPED: this host has no cgroup v1");
         return;
     }
@@ -115,9 +121,9 @@ fn cgroup_v2_freezes_processes_that_v1_accounts() {
 
 #[test]
 fn a_cpu_quota_limits_cpu_time() {
-    let Some(host) = Host::new() else { return };
-    let limits = Limits { cpus: Some(0.2), ..Limits::default() };
-    let group = host.owner.create("quota", &limits, &[Controller::CpuAccounting]).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let limits = SandboxLimits { cpus: Some(0.2), ..SandboxLimits::default() };
+    let group = host.owner.create("quota", &limits, &[ResourceController::CpuAccounting]).unwrap();
     let started = Instant::now();
     let mut child = shell(&group, &format!("exec timeout -s KILL 0.3 /bin/sh -c '{SPIN}'"));
     child.wait().unwrap();
@@ -130,8 +136,8 @@ fn a_cpu_quota_limits_cpu_time() {
 
 #[test]
 fn cpu_time_is_counted_exactly_enough() {
-    let Some(host) = Host::new() else { return };
-    let group = host.owner.create("count", &Limits::default(), &COUNTED).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let group = host.owner.create("count", &SandboxLimits::default(), &COUNTED).unwrap();
     let mut child = shell(&group, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done");
     let pid = rustix::process::Pid::from_child(&child);
     // The zombie still has its own counters, in ticks of 10 ms: fields 14 and 15, counted after the name in brackets.
@@ -150,8 +156,8 @@ fn cpu_time_is_counted_exactly_enough() {
     host.finish();
 }
 
-fn freeze_and_thaw(host: Host, needs: &[Controller]) {
-    let group = host.owner.create("pause", &Limits::default(), needs).unwrap();
+fn freeze_and_thaw(host: RealCgroupHost, needs: &[ResourceController]) {
+    let group = host.owner.create("pause", &SandboxLimits::default(), needs).unwrap();
     let child = shell(&group, &format!("({SPIN}) & {SPIN}"));
     eventually("both shells to run", || {
         processes(&group.directories[0].path).unwrap().len() == 2 && cpu_ms(&group) > 2.0
@@ -173,26 +179,26 @@ fn freeze_and_thaw(host: Host, needs: &[Controller]) {
 
 #[test]
 fn a_frozen_group_uses_no_cpu_time_and_resumes_when_thawed() {
-    let Some(host) = Host::new() else { return };
+    let Some(host) = RealCgroupHost::new() else { return };
     freeze_and_thaw(host, &COUNTED);
 }
 
 #[test]
 fn a_group_without_a_limit_on_processes_can_be_killed_while_frozen() {
-    let Some(host) = Host::new() else { return };
-    freeze_and_thaw(host, &[Controller::CpuAccounting]);
+    let Some(host) = RealCgroupHost::new() else { return };
+    freeze_and_thaw(host, &[ResourceController::CpuAccounting]);
 }
 
 #[test]
 fn a_group_with_a_freezer_from_the_start_moves_no_processes() {
-    let Some(host) = Host::new() else { return };
-    freeze_and_thaw(host, &[Controller::CpuAccounting, Controller::Freezer]);
+    let Some(host) = RealCgroupHost::new() else { return };
+    freeze_and_thaw(host, &[ResourceController::CpuAccounting, ResourceController::Freezer]);
 }
 
 #[test]
 fn thawing_a_group_that_was_never_frozen_creates_no_directory() {
-    let Some(host) = Host::new() else { return };
-    let group = host.owner.create("warm", &Limits::default(), &COUNTED).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let group = host.owner.create("warm", &SandboxLimits::default(), &COUNTED).unwrap();
     group.thaw().unwrap();
     assert_eq!(group.all_directories(), group.directories);
     group.remove().unwrap();
@@ -201,16 +207,19 @@ fn thawing_a_group_that_was_never_frozen_creates_no_directory() {
 
 #[test]
 fn a_group_has_one_directory_in_each_needed_hierarchy_only() {
-    let Some(host) = Host::new() else { return };
-    let limits = Limits { memory: Some(1 << 30), pids: Some(10), ..Limits::default() };
-    let group = host.owner.create("one", &limits, &[Controller::Pids, Controller::Memory]).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let limits = SandboxLimits { memory: Some(1 << 30), pids: Some(10), ..SandboxLimits::default() };
+    let group =
+        host.owner.create("one", &limits, &[ResourceController::Pids, ResourceController::Memory]).unwrap();
     let mut hierarchies: Vec<usize> = group.directories.iter().map(|directory| directory.hierarchy).collect();
     hierarchies.dedup();
     assert_eq!(hierarchies.len(), group.directories.len());
     assert!(
-        group.directory_of(Controller::Memory).is_some() && group.directory_of(Controller::Pids).is_some()
+        group.directory_of(ResourceController::Memory).is_some()
+            && group.directory_of(ResourceController::Pids).is_some()
     );
-    let joined_v1 = group.directories.iter().filter(|directory| directory.version == Version::V1).count();
+    let joined_v1 =
+        group.directories.iter().filter(|directory| directory.version == CgroupVersion::V1).count();
     assert_eq!(group.join_descriptors().unwrap().len(), joined_v1);
     assert_eq!(group.clone_into().is_some(), joined_v1 < group.directories.len());
     let error = host.owner.create("one", &limits, &[]).unwrap_err();
@@ -226,8 +235,8 @@ fn a_group_has_one_directory_in_each_needed_hierarchy_only() {
 
 #[test]
 fn dropping_a_group_kills_and_removes_it() {
-    let Some(host) = Host::new() else { return };
-    let group = host.owner.create("dropped", &Limits::default(), &COUNTED).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let group = host.owner.create("dropped", &SandboxLimits::default(), &COUNTED).unwrap();
     let mut child = shell(&group, SPIN);
     let paths: Vec<PathBuf> = group.directories.iter().map(|directory| directory.path.clone()).collect();
     drop(group);
@@ -238,8 +247,8 @@ fn dropping_a_group_kills_and_removes_it() {
 
 #[test]
 fn a_group_with_processes_cannot_be_removed() {
-    let Some(host) = Host::new() else { return };
-    let group = host.owner.create("busy", &Limits::default(), &COUNTED).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let group = host.owner.create("busy", &SandboxLimits::default(), &COUNTED).unwrap();
     let child = shell(&group, SPIN);
     let error = super::group::remove_directory(&group.directories[0].path, Duration::ZERO).unwrap_err();
     assert!(matches!(error, CgroupError::Remove { .. }), "{error}");
@@ -249,9 +258,9 @@ fn a_group_with_processes_cannot_be_removed() {
 
 #[test]
 fn clean_up_removes_only_the_groups_of_the_dead_owner() {
-    let Some(host) = Host::new() else { return };
-    let other = Host::new().expect("creating a host succeeded above");
-    let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
+    let Some(host) = RealCgroupHost::new() else { return };
+    let other = RealCgroupHost::new().expect("creating a host succeeded above");
+    let limits = SandboxLimits { memory: Some(1 << 30), ..SandboxLimits::default() };
     let left = host.owner.create("left", &limits, &COUNTED).unwrap();
     let kept = other.owner.create("left", &limits, &COUNTED).unwrap();
     let (mut lost, mut safe) = (shell(&left, SPIN), shell(&kept, SPIN));
@@ -261,7 +270,7 @@ fn clean_up_removes_only_the_groups_of_the_dead_owner() {
     std::mem::forget(left);
 
     // Two for each hierarchy: the group and its parent.
-    assert_eq!(host.hierarchies.remove_left_over(&host.name).unwrap(), 2 * directories.len());
+    assert_eq!(host.hierarchies.remove_stale_groups(&host.name).unwrap(), 2 * directories.len());
     assert_eq!(lost.wait().unwrap().signal(), Some(libc::SIGKILL));
     assert!(directories.iter().all(|directory| !directory.path.exists()));
     assert!(safe.try_wait().unwrap().is_none(), "the process of another owner was killed");
@@ -274,42 +283,45 @@ fn clean_up_removes_only_the_groups_of_the_dead_owner() {
 #[test]
 fn a_limit_that_cannot_be_enforced_is_rejected_with_the_reason() {
     let Some(host) = only_unified() else { return };
-    let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
+    let limits = SandboxLimits { memory: Some(1 << 30), ..SandboxLimits::default() };
     let error = host.owner.create("limit", &limits, &[]).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("limit on memory") && text.contains("memory controller"), "{text}");
     let SandboxError::Refused { problem, hint } = error.into() else { panic!("{text}") };
     assert!(text.contains(&problem) && hint.contains("root"), "{problem} / {hint}");
-    assert!(host.owner.create("limit", &Limits::default(), &[Controller::Pids]).is_err());
+    assert!(host.owner.create("limit", &SandboxLimits::default(), &[ResourceController::Pids]).is_err());
     host.finish();
 }
 
 #[test]
 fn names_that_are_not_one_directory_are_rejected() {
-    let Some(host) = Host::new() else { return };
+    let Some(host) = RealCgroupHost::new() else { return };
     for name in ["", ".", "..", "a/b", ".a", "a b", "ä"] {
         assert!(matches!(host.hierarchies.owner_group(name, None), Err(CgroupError::Name { .. })), "{name}");
-        assert!(matches!(host.hierarchies.remove_left_over(name), Err(CgroupError::Name { .. })), "{name}");
-        let made = host.owner.create(name, &Limits::default(), &[]);
+        assert!(
+            matches!(host.hierarchies.remove_stale_groups(name), Err(CgroupError::Name { .. })),
+            "{name}"
+        );
+        let made = host.owner.create(name, &SandboxLimits::default(), &[]);
         assert!(matches!(made, Err(CgroupError::Name { .. })), "{name}");
     }
     host.finish();
 }
 
 /// Host on which only some of the file systems appear to be mounted.
-fn host_with_mounts(visible: impl Fn(&str) -> bool) -> Option<Host> {
+fn host_with_mounts(visible: impl Fn(&str) -> bool) -> Option<RealCgroupHost> {
     let directory = tempfile::tempdir().unwrap();
     let all = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let shown: Vec<&str> = all.lines().filter(|line| visible(line)).collect();
     let mountinfo = directory.path().join("mountinfo");
     fs::write(&mountinfo, shown.join("\n")).unwrap();
-    Host::with(&Sources { mountinfo, ..Sources::host() })
+    RealCgroupHost::with(&CgroupSources { mountinfo, ..CgroupSources::host() })
 }
 
 /// Host without cgroup v1; a hybrid host has no controllers then.
-fn only_unified() -> Option<Host> {
+fn only_unified() -> Option<RealCgroupHost> {
     let host = host_with_mounts(|line| line.contains(" - cgroup2 "))?;
-    if host.hierarchies.controllers().contains_key(&Controller::Memory) {
+    if host.hierarchies.controllers().contains_key(&ResourceController::Memory) {
         eprintln!("SKIPPED: cgroup v2 has the controllers on this host");
         return None;
     }
@@ -319,13 +331,13 @@ fn only_unified() -> Option<Host> {
 #[test]
 fn cgroup_v2_alone_freezes_and_kills() {
     let Some(host) = only_unified() else { return };
-    freeze_and_thaw(host, &[Controller::CpuAccounting]);
+    freeze_and_thaw(host, &[ResourceController::CpuAccounting]);
 }
 
 #[test]
 fn a_process_can_be_cloned_into_cgroup_v2() {
     let Some(host) = only_unified() else { return };
-    let group = host.owner.create("clone", &Limits::default(), &[]).unwrap();
+    let group = host.owner.create("clone", &SandboxLimits::default(), &[]).unwrap();
     let child = clone_into(group.clone_into().expect("the host has only cgroup v2"));
     assert_eq!(processes(&group.directories[0].path).unwrap(), [child]);
     group.kill().unwrap();
@@ -359,8 +371,8 @@ fn clone_into(group: std::os::fd::BorrowedFd<'_>) -> i32 {
 
 #[test]
 fn all_our_directories_have_the_prefix() {
-    let Some(host) = Host::new() else { return };
-    let group = host.owner.create("told", &Limits::default(), &COUNTED).unwrap();
+    let Some(host) = RealCgroupHost::new() else { return };
+    let group = host.owner.create("told", &SandboxLimits::default(), &COUNTED).unwrap();
     for directory in &group.directories {
         let parent = directory.path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
         assert_eq!(parent, format!("{PREFIX}{}", host.name));
@@ -371,11 +383,11 @@ fn all_our_directories_have_the_prefix() {
 
 #[test]
 fn discovery_agrees_with_the_kernel_about_this_process() {
-    let found = Hierarchies::discover(&Sources::host()).unwrap();
+    let found = CgroupHierarchies::discover(&CgroupSources::host()).unwrap();
     for (version, point) in &found.mount_points {
         let file = match version {
-            Version::V1 => "tasks",
-            Version::V2 => "cgroup.controllers",
+            CgroupVersion::V1 => "tasks",
+            CgroupVersion::V2 => "cgroup.controllers",
         };
         assert!(point.join(file).exists(), "{}", point.display());
     }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::discover::Version;
+use super::discover::CgroupVersion;
 use super::error::CgroupError;
 use super::files;
-use super::freeze::{self, State};
-use super::group::Directory;
+use super::freeze::{self, FreezerState};
+use super::group::CgroupDirectory;
 
 /// Number of pidfds open at a time; there may be more processes than the limit of open files.
 const PIDFDS: usize = 64;
@@ -20,13 +20,13 @@ const ROUND: Duration = Duration::from_millis(50);
 
 /// Kills all processes in the directories, which are one group in several hierarchies, and waits until none is left.
 /// Afterwards the limit on processes is restored and the group is not frozen, so that it can be used again.
-pub(super) fn kill_all(directories: &[Directory], patience: Duration) -> Result<(), CgroupError> {
+pub(super) fn kill_all(directories: &[CgroupDirectory], patience: Duration) -> Result<(), CgroupError> {
     let started = Instant::now();
     // A group that the kernel kills as a whole cannot fork its way out.
     let by_kernel = directories.iter().all(|directory| directory.path.join("cgroup.kill").exists());
-    let forks = if by_kernel { None } else { StoppedForks::stop(directories)? };
+    let forks = if by_kernel { None } else { ForkBlock::stop(directories)? };
     let killed = kill_in_rounds(directories, !by_kernel && forks.is_none(), patience, started);
-    let restored = forks.map_or(Ok(()), |forks| forks.allow_again());
+    let restored = forks.map_or(Ok(()), |forks| forks.restore_limit());
     killed.and(restored)
 }
 
@@ -52,20 +52,20 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
 }
 
 fn kill_in_rounds(
-    directories: &[Directory],
+    directories: &[CgroupDirectory],
     freeze: bool,
     patience: Duration,
     started: Instant,
 ) -> Result<(), CgroupError> {
-    let freezers: Vec<&Directory> = directories
+    let freezers: Vec<&CgroupDirectory> = directories
         .iter()
         .filter(|directory| directory.path.join(freeze::state_file(directory.version)).exists())
         .collect();
     loop {
         if freeze {
             for freezer in &freezers {
-                freeze::tell(freezer, State::Frozen)?;
-                match freeze::wait(freezer, State::Frozen, ROUND) {
+                freeze::request_state(freezer, FreezerState::Frozen)?;
+                match freeze::wait(freezer, FreezerState::Frozen, ROUND) {
                     // A process that is not frozen by now may survive this round, and is killed in the next.
                     Err(CgroupError::Freeze { .. }) => {}
                     other => other?,
@@ -77,7 +77,7 @@ fn kill_in_rounds(
         }
         for freezer in &freezers {
             // In cgroup v1 a signal reaches only a thawed process.
-            freeze::tell(freezer, State::Thawed)?;
+            freeze::request_state(freezer, FreezerState::Thawed)?;
         }
         let left = patience.saturating_sub(started.elapsed()).min(ROUND);
         if files::poll(left, || Ok(survivors(directories)?.is_none()))? {
@@ -91,7 +91,7 @@ fn kill_in_rounds(
     }
 }
 
-fn survivors(directories: &[Directory]) -> Result<Option<(PathBuf, usize)>, CgroupError> {
+fn survivors(directories: &[CgroupDirectory]) -> Result<Option<(PathBuf, usize)>, CgroupError> {
     for directory in directories {
         let processes = processes(&directory.path)?;
         if !processes.is_empty() {
@@ -101,14 +101,16 @@ fn survivors(directories: &[Directory]) -> Result<Option<(PathBuf, usize)>, Cgro
     Ok(None)
 }
 
-fn kill_members(directory: &Directory) -> Result<(), CgroupError> {
-    if directory.version == Version::V2 && files::write_if_there(&directory.path.join("cgroup.kill"), "1")? {
+fn kill_members(directory: &CgroupDirectory) -> Result<(), CgroupError> {
+    if directory.version == CgroupVersion::V2
+        && files::write_if_there(&directory.path.join("cgroup.kill"), "1")?
+    {
         return Ok(());
     }
     for pids in processes(&directory.path)?.chunks(PIDFDS) {
         let held: Vec<(i32, OwnedFd)> = pids
             .iter()
-            .filter_map(|pid| hold(*pid, &directory.path).transpose())
+            .filter_map(|pid| open_process(*pid, &directory.path).transpose())
             .collect::<Result<_, CgroupError>>()?;
         // A process that ended after the list was read may have left its pid to an unrelated process. The pid is in the
         // list again only if the pidfd refers to a process of the group, or to one that has ended and gets no signal.
@@ -123,7 +125,7 @@ fn kill_members(directory: &Directory) -> Result<(), CgroupError> {
     Ok(())
 }
 
-fn hold(pid: i32, directory: &Path) -> Result<Option<(i32, OwnedFd)>, CgroupError> {
+fn open_process(pid: i32, directory: &Path) -> Result<Option<(i32, OwnedFd)>, CgroupError> {
     let Some(process) = Pid::from_raw(pid) else { return Ok(None) };
     match pidfd_open(process, PidfdFlags::empty()) {
         Ok(descriptor) => Ok(Some((pid, descriptor))),
@@ -138,13 +140,13 @@ fn signal_error(pid: i32, directory: &Path, error: rustix::io::Errno) -> CgroupE
 
 /// A group whose `pids.max` is 0, so that no process in it can fork. Setting it takes a few microseconds, where a
 /// freezer takes milliseconds.
-struct StoppedForks {
+struct ForkBlock {
     file: PathBuf,
     before: String,
 }
 
-impl StoppedForks {
-    fn stop(directories: &[Directory]) -> Result<Option<Self>, CgroupError> {
+impl ForkBlock {
+    fn stop(directories: &[CgroupDirectory]) -> Result<Option<Self>, CgroupError> {
         for directory in directories {
             let file = directory.path.join("pids.max");
             if let Some(before) = files::read_if_there(&file)? {
@@ -155,7 +157,7 @@ impl StoppedForks {
         Ok(None)
     }
 
-    fn allow_again(&self) -> Result<(), CgroupError> {
+    fn restore_limit(&self) -> Result<(), CgroupError> {
         files::write_if_there(&self.file, self.before.trim()).map(drop)
     }
 }

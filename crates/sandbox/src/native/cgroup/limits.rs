@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use menace_model::sandbox::{Controller, Limits};
+use menace_model::sandbox::{ResourceController, SandboxLimits};
 
-use super::discover::Version;
+use super::discover::CgroupVersion;
 use super::error::CgroupError;
 use super::files;
 
@@ -17,52 +17,55 @@ const SMALLEST_QUOTA_MICROSECONDS: f64 = 1000.0;
 const SMALLEST_CPUS: f64 = 0.01;
 
 /// Controllers that the limits need, each with the user's name of the limit.
-pub(super) fn needed_for(limits: &Limits) -> impl Iterator<Item = (Controller, &'static str)> {
+pub(super) fn needed_for(limits: &SandboxLimits) -> impl Iterator<Item = (ResourceController, &'static str)> {
     let asked = [
-        (limits.memory.is_some(), Controller::Memory, "memory"),
-        (limits.cpus.is_some(), Controller::Cpu, "cpus"),
-        (limits.cpu_time.is_some(), Controller::CpuAccounting, "cpu time"),
-        (limits.pids.is_some(), Controller::Pids, "pids"),
+        (limits.memory.is_some(), ResourceController::Memory, "memory"),
+        (limits.cpus.is_some(), ResourceController::Cpu, "cpus"),
+        (limits.cpu_time.is_some(), ResourceController::CpuAccounting, "cpu time"),
+        (limits.pids.is_some(), ResourceController::Pids, "pids"),
     ];
     asked.into_iter().filter(|(asked, _, _)| *asked).map(|(_, controller, name)| (controller, name))
 }
 
 /// Writes the limits of a controller into a group. CPU time has no file: it is counted and compared.
 pub(super) fn write(
-    controller: Controller,
-    version: Version,
+    controller: ResourceController,
+    version: CgroupVersion,
     directory: &Path,
-    limits: &Limits,
+    limits: &SandboxLimits,
 ) -> Result<(), CgroupError> {
     match controller {
-        Controller::Memory => limits.memory.map_or(Ok(()), |bytes| write_memory(version, directory, bytes)),
-        Controller::Cpu => limits.cpus.map_or(Ok(()), |cpus| write_cpus(version, directory, cpus)),
-        Controller::Pids => {
+        ResourceController::Memory => {
+            limits.memory.map_or(Ok(()), |bytes| write_memory(version, directory, bytes))
+        }
+        ResourceController::Cpu => limits.cpus.map_or(Ok(()), |cpus| write_cpus(version, directory, cpus)),
+        ResourceController::Pids => {
             limits.pids.map_or(Ok(()), |count| files::write(&directory.join("pids.max"), &count.to_string()))
         }
-        Controller::CpuAccounting | Controller::Io | Controller::Freezer => Ok(()),
+        ResourceController::CpuAccounting | ResourceController::Io | ResourceController::Freezer => Ok(()),
     }
 }
 
 /// The same for a group that already has limits. The limit on memory alone may at no time exceed that on memory and swap
 /// together, so one has to be raised before the other, and lowered after it.
 pub(super) fn change(
-    controller: Controller,
-    version: Version,
+    controller: ResourceController,
+    version: CgroupVersion,
     directory: &Path,
-    limits: &Limits,
+    limits: &SandboxLimits,
 ) -> Result<(), CgroupError> {
-    if let (Controller::Memory, Version::V1, Some(bytes)) = (controller, version, limits.memory) {
+    if let (ResourceController::Memory, CgroupVersion::V1, Some(bytes)) = (controller, version, limits.memory)
+    {
         // The kernel rejects this where the other file has to be written first.
         drop(files::write_if_there(&directory.join("memory.memsw.limit_in_bytes"), &bytes.to_string()));
     }
     write(controller, version, directory, limits)
 }
 
-fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), CgroupError> {
+fn write_memory(version: CgroupVersion, directory: &Path, bytes: u64) -> Result<(), CgroupError> {
     let bytes = bytes.to_string();
     match version {
-        Version::V1 => {
+        CgroupVersion::V1 => {
             files::write(&directory.join("memory.limit_in_bytes"), &bytes)?;
             // The limit on memory and swap may not be below that on memory alone, hence the order.
             let counts_swap = files::write_if_there(&directory.join("memory.memsw.limit_in_bytes"), &bytes)?;
@@ -71,7 +74,7 @@ fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), Cg
                 files::write(&directory.join("memory.swappiness"), "0")?;
             }
         }
-        Version::V2 => {
+        CgroupVersion::V2 => {
             files::write(&directory.join("memory.max"), &bytes)?;
             // The file is missing where the kernel has no swap at all or does not count it.
             files::write_if_there(&directory.join("memory.swap.max"), "0")?;
@@ -82,15 +85,15 @@ fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), Cg
     Ok(())
 }
 
-fn write_cpus(version: Version, directory: &Path, cpus: f64) -> Result<(), CgroupError> {
+fn write_cpus(version: CgroupVersion, directory: &Path, cpus: f64) -> Result<(), CgroupError> {
     let period = period_microseconds(cpus);
     let quota = quota_microseconds(cpus, period)?;
     match version {
-        Version::V1 => {
+        CgroupVersion::V1 => {
             files::write(&directory.join("cpu.cfs_period_us"), &period.to_string())?;
             files::write(&directory.join("cpu.cfs_quota_us"), &quota.to_string())
         }
-        Version::V2 => files::write(&directory.join("cpu.max"), &format!("{quota} {period}")),
+        CgroupVersion::V2 => files::write(&directory.join("cpu.max"), &format!("{quota} {period}")),
     }
 }
 
@@ -130,10 +133,11 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Controller; 3] = [Controller::Memory, Controller::Cpu, Controller::Pids];
+    const ALL: [ResourceController; 3] =
+        [ResourceController::Memory, ResourceController::Cpu, ResourceController::Pids];
 
     /// Writes limits into a fabricated group that has the given files, and reads back those that changed.
-    fn written(version: Version, present: &[&str], limits: &Limits) -> BTreeMap<String, String> {
+    fn written(version: CgroupVersion, present: &[&str], limits: &SandboxLimits) -> BTreeMap<String, String> {
         let directory = tempfile::tempdir().unwrap();
         for file in present {
             fs::write(directory.path().join(file), "max").unwrap();
@@ -152,15 +156,15 @@ mod tests {
         values.iter().map(|(file, value)| ((*file).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn limits() -> Limits {
-        Limits { memory: Some(1 << 20), cpus: Some(0.25), pids: Some(7), ..Limits::default() }
+    fn limits() -> SandboxLimits {
+        SandboxLimits { memory: Some(1 << 20), cpus: Some(0.25), pids: Some(7), ..SandboxLimits::default() }
     }
 
     #[test]
     fn version_2() {
         let present = ["memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "pids.max"];
         assert_eq!(
-            written(Version::V2, &present, &limits()),
+            written(CgroupVersion::V2, &present, &limits()),
             expected(&[
                 ("memory.max", "1048576"),
                 ("memory.swap.max", "0"),
@@ -169,7 +173,7 @@ mod tests {
                 ("pids.max", "7"),
             ])
         );
-        assert_eq!(written(Version::V2, &present, &Limits::default()), expected(&[]));
+        assert_eq!(written(CgroupVersion::V2, &present, &SandboxLimits::default()), expected(&[]));
     }
 
     #[test]
@@ -189,11 +193,11 @@ mod tests {
         ];
         let with_swap = [&common[..], &["memory.memsw.limit_in_bytes"]].concat();
         assert_eq!(
-            written(Version::V1, &with_swap, &limits()),
+            written(CgroupVersion::V1, &with_swap, &limits()),
             expected(&[&same[..], &[("memory.memsw.limit_in_bytes", "1048576")]].concat())
         );
         assert_eq!(
-            written(Version::V1, &common, &limits()),
+            written(CgroupVersion::V1, &common, &limits()),
             expected(&[&same[..], &[("memory.swappiness", "0")]].concat())
         );
     }
@@ -202,7 +206,7 @@ mod tests {
     fn a_missing_limit_file_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         for controller in ALL {
-            let error = write(controller, Version::V2, directory.path(), &limits()).unwrap_err();
+            let error = write(controller, CgroupVersion::V2, directory.path(), &limits()).unwrap_err();
             assert!(matches!(error, CgroupError::Write { .. }), "{error}");
         }
     }

@@ -4,10 +4,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Instant;
 
-use menace_model::sandbox::{Controller, Limits};
+use menace_model::sandbox::{ResourceController, SandboxLimits};
 
-use super::real_host::{Host, shell};
-use super::{Group, enter};
+use super::real_host::{RealCgroupHost, shell};
+use super::{ControlGroup, enter};
 
 const ROUNDS: usize = 200;
 
@@ -24,15 +24,16 @@ fn microseconds<T>(call: impl FnOnce() -> T) -> (f64, T) {
     (clock.elapsed().as_secs_f64() * 1e6, result)
 }
 
-fn create(host: &Host, name: &str) -> Group {
-    let limits = Limits { memory: Some(1 << 30), pids: Some(64), cpus: Some(1.0), ..Limits::default() };
-    host.owner.create(name, &limits, &[Controller::CpuAccounting]).unwrap()
+fn create(host: &RealCgroupHost, name: &str) -> ControlGroup {
+    let limits =
+        SandboxLimits { memory: Some(1 << 30), pids: Some(64), cpus: Some(1.0), ..SandboxLimits::default() };
+    host.owner.create(name, &limits, &[ResourceController::CpuAccounting]).unwrap()
 }
 
 #[test]
 #[ignore = "a measurement"]
 fn how_long_groups_take() {
-    let host = Host::new().unwrap();
+    let host = RealCgroupHost::new().unwrap();
     let group = create(&host, "first");
     report("create", |round| {
         let (time, group) = microseconds(|| create(&host, &format!("g{round}")));
@@ -65,7 +66,7 @@ fn how_long_groups_take() {
 }
 
 /// Time that a forked child needs to enter the group, measured by that child.
-fn time_to_enter(group: &Group) -> f64 {
+fn time_to_enter(group: &ControlGroup) -> f64 {
     let descriptors = group.join_descriptors().unwrap();
     let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
     let (mut reader, mut writer) = io::pipe().unwrap();

@@ -6,11 +6,11 @@ mod files;
 mod freeze;
 mod group;
 mod kill;
-mod left_over;
 mod limits;
 mod mounts;
 mod owner;
-mod unified;
+mod parent_group;
+mod stale_groups;
 mod usage;
 
 #[cfg(test)]
@@ -24,8 +24,8 @@ mod real_host;
 
 #[cfg_attr(not(test), expect(unused_imports, reason = "some exports are used only by tests"))]
 pub(crate) use self::{
-    discover::{Availability, Hierarchies, Sources, Version},
+    discover::{CgroupHierarchies, CgroupSources, CgroupVersion, ControllerAvailability},
     error::CgroupError,
-    group::{Group, enter},
-    owner::{OwnerGroup, Record},
+    group::{ControlGroup, enter},
+    owner::{CgroupRecord, OwnerCgroup},
 };

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// Mounted hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
-    pub(super) kind: MountKind,
+pub(super) struct CgroupMount {
+    pub(super) kind: CgroupMountKind,
     /// Group that is visible at the mount point.
     pub(super) root: PathBuf,
     pub(super) point: PathBuf,
@@ -16,33 +16,33 @@ pub(super) struct Mount {
 
 /// Cgroup version of a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum MountKind {
+pub(super) enum CgroupMountKind {
     /// With the mount options, among them the controllers that are mounted together.
     V1(Vec<String>),
     V2,
 }
 
 /// Parses the mounted hierarchies from the text of `/proc/self/mountinfo`.
-pub(super) fn mounts(mountinfo: &str) -> Vec<Mount> {
+pub(super) fn mounts(mountinfo: &str) -> Vec<CgroupMount> {
     mountinfo.lines().filter_map(mount).collect()
 }
 
 /// Parses the group of this process in a hierarchy from the text of `/proc/self/cgroup`.
-pub(super) fn own_group(own_groups: &str, kind: &MountKind) -> Option<PathBuf> {
+pub(super) fn own_group(own_groups: &str, kind: &CgroupMountKind) -> Option<PathBuf> {
     own_groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
         let same = match kind {
-            MountKind::V1(mounted) => {
+            CgroupMountKind::V1(mounted) => {
                 controllers.split(',').any(|name| mounted.iter().any(|has| has == name))
             }
-            MountKind::V2 => controllers.is_empty(),
+            CgroupMountKind::V2 => controllers.is_empty(),
         };
         same.then(|| PathBuf::from(path))
     })
 }
 
-impl Mount {
+impl CgroupMount {
     /// Directory of a group below this mount, if it is visible there.
     pub(super) fn directory_of(&self, group: &Path) -> Option<PathBuf> {
         let inside = group.strip_prefix(&self.root).ok()?;
@@ -54,19 +54,19 @@ impl Mount {
 }
 
 /// Parses a line: `id parent device root point options [tags…] - type source super-options`.
-fn mount(line: &str) -> Option<Mount> {
+fn mount(line: &str) -> Option<CgroupMount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);
     let (root, point, options) = (before.next()?, before.next()?, before.next()?);
     let mut after = after.split(' ');
     let (kind, super_options) = (after.next()?, after.nth(1)?);
     let kind = match kind {
-        "cgroup" => MountKind::V1(super_options.split(',').map(str::to_owned).collect()),
-        "cgroup2" => MountKind::V2,
+        "cgroup" => CgroupMountKind::V1(super_options.split(',').map(str::to_owned).collect()),
+        "cgroup2" => CgroupMountKind::V2,
         _ => return None,
     };
     let read_only = [options, super_options].iter().any(|list| list.split(',').any(|option| option == "ro"));
-    Some(Mount { kind, root: unescape(root), point: unescape(point), read_only })
+    Some(CgroupMount { kind, root: unescape(root), point: unescape(point), read_only })
 }
 
 /// Decodes spaces, tabs, newlines and backslashes, which are escaped as a backslash and three octal digits.
@@ -95,7 +95,7 @@ fn unescape(path: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn only(line: &str) -> Mount {
+    fn only(line: &str) -> CgroupMount {
         let found = mounts(line);
         assert_eq!(found.len(), 1, "{line}");
         found[0].clone()
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(mount.root, Path::new("/docker/a b"));
         assert_eq!(mount.point, Path::new("/sys/fs/cgroup/cpu\\x"));
         assert!(mount.read_only);
-        assert_eq!(mount.kind, MountKind::V1(vec!["rw".into(), "cpu".into(), "cpuacct".into()]));
+        assert_eq!(mount.kind, CgroupMountKind::V1(vec!["rw".into(), "cpu".into(), "cpuacct".into()]));
     }
 
     #[test]
@@ -120,11 +120,11 @@ mod tests {
     #[test]
     fn own_groups_are_found_by_controller_and_version() {
         let text = "5:cpu,cpuacct:/a\n4:memory:/b:c\n1:name=systemd:/d\n0::/e\n";
-        let v1 = |name: &str| MountKind::V1(vec!["rw".into(), name.into()]);
+        let v1 = |name: &str| CgroupMountKind::V1(vec!["rw".into(), name.into()]);
         assert_eq!(own_group(text, &v1("cpuacct")), Some("/a".into()));
         assert_eq!(own_group(text, &v1("memory")), Some("/b:c".into()));
         assert_eq!(own_group(text, &v1("pids")), None);
-        assert_eq!(own_group(text, &MountKind::V2), Some("/e".into()));
+        assert_eq!(own_group(text, &CgroupMountKind::V2), Some("/e".into()));
     }
 
     #[test]

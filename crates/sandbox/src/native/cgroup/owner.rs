@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use menace_model::sandbox::{Controller, Limits};
+use menace_model::sandbox::{ResourceController, SandboxLimits};
 
-use super::discover::{Availability, CONTROLLERS, Hierarchies, Version, v1_name};
+use super::discover::{CONTROLLERS, CgroupHierarchies, CgroupVersion, ControllerAvailability, v1_name};
 use super::error::CgroupError;
 #[cfg(test)]
 use super::group::PATIENCE;
-use super::group::{Directory, Group, lock, remove_directory};
+use super::group::{CgroupDirectory, ControlGroup, lock, remove_directory};
 use super::{files, limits};
 
 /// Prefix of all our directories, which distinguishes them from other groups.
@@ -21,34 +21,34 @@ pub(super) const PREFIX: &str = "menace-";
 
 /// Parent of all groups of this process. It is removed with the last of them.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnerGroup(Arc<Owner>);
+pub(crate) struct OwnerCgroup(Arc<CgroupOwner>);
 
 /// Shared state of an owner and its groups.
 #[derive(Debug)]
-pub(super) struct Owner {
-    pub(super) hierarchies: Hierarchies,
+pub(super) struct CgroupOwner {
+    pub(super) hierarchies: CgroupHierarchies,
     directory_name: String,
     /// Directory in each hierarchy, once it was needed.
     made: Mutex<Vec<Option<PathBuf>>>,
     /// Registry entry of these groups, kept for as long as one of them exists.
-    record: Option<Arc<dyn Record>>,
+    record: Option<Arc<dyn CgroupRecord>>,
 }
 
 /// Record of the groups' existence, so that a later process can remove them.
-pub(crate) trait Record: std::fmt::Debug + Send + Sync {
+pub(crate) trait CgroupRecord: std::fmt::Debug + Send + Sync {
     /// Keeps the record, because some groups could not be removed.
     fn keep(&self);
 }
 
-impl Hierarchies {
+impl CgroupHierarchies {
     /// Parent of the groups of this process, `menace-<name>`. The name must be unique to this process: its id and start
     /// time. Nothing is created before the first group.
     pub(crate) fn owner_group(
         &self,
         name: &str,
-        record: Option<Arc<dyn Record>>,
-    ) -> Result<OwnerGroup, CgroupError> {
-        Ok(OwnerGroup(Arc::new(Owner {
+        record: Option<Arc<dyn CgroupRecord>>,
+    ) -> Result<OwnerCgroup, CgroupError> {
+        Ok(OwnerCgroup(Arc::new(CgroupOwner {
             hierarchies: self.clone(),
             directory_name: owner_directory(name)?,
             made: Mutex::new(vec![None; self.usable.len()]),
@@ -57,18 +57,18 @@ impl Hierarchies {
     }
 }
 
-impl OwnerGroup {
+impl OwnerCgroup {
     /// Creates a group with the limits. The controllers in `needs` are added for accounting; like limits they must be
     /// available. With a freezer among them, pausing does not have to move processes.
     pub(crate) fn create(
         &self,
         id: &str,
-        limits: &Limits,
-        needs: &[Controller],
-    ) -> Result<Group, CgroupError> {
+        limits: &SandboxLimits,
+        needs: &[ResourceController],
+    ) -> Result<ControlGroup, CgroupError> {
         check_name(id)?;
         let controllers = self.0.controllers_for(limits, needs)?;
-        let mut group = Group::empty(Arc::clone(&self.0), id);
+        let mut group = ControlGroup::empty(Arc::clone(&self.0), id);
         for (controller, hierarchy) in controllers {
             // An error drops the group, which removes the directories before this one.
             if group.directory_in(hierarchy).is_none() {
@@ -96,14 +96,14 @@ impl OwnerGroup {
     }
 }
 
-impl Owner {
+impl CgroupOwner {
     /// Controllers that a group needs, each with its hierarchy. One of them must be able to stop forks during a kill,
     /// or a fast enough fork bomb could not be killed.
     fn controllers_for(
         &self,
-        limits: &Limits,
-        needs: &[Controller],
-    ) -> Result<Vec<(Controller, usize)>, CgroupError> {
+        limits: &SandboxLimits,
+        needs: &[ResourceController],
+    ) -> Result<Vec<(ResourceController, usize)>, CgroupError> {
         let mut found = Vec::with_capacity(CONTROLLERS.len());
         for (controller, limit) in limits::needed_for(limits) {
             let hierarchy = self
@@ -125,30 +125,33 @@ impl Owner {
         Ok(found)
     }
 
-    fn can_stop_forks(&self, controller: Controller, hierarchy: usize) -> bool {
-        self.hierarchies.usable[hierarchy].version == Version::V2
-            || matches!(controller, Controller::Pids | Controller::Freezer)
+    fn can_stop_forks(&self, controller: ResourceController, hierarchy: usize) -> bool {
+        self.hierarchies.usable[hierarchy].version == CgroupVersion::V2
+            || matches!(controller, ResourceController::Pids | ResourceController::Freezer)
     }
 
-    fn any_that_stops_forks(&self) -> Result<(Controller, usize), CgroupError> {
-        let pids = self.hierarchy_of(Controller::Pids).map(|hierarchy| (Controller::Pids, hierarchy));
-        let freezer =
-            self.hierarchy_of(Controller::Freezer).map(|hierarchy| (Controller::Freezer, hierarchy));
+    fn any_that_stops_forks(&self) -> Result<(ResourceController, usize), CgroupError> {
+        let pids = self
+            .hierarchy_of(ResourceController::Pids)
+            .map(|hierarchy| (ResourceController::Pids, hierarchy));
+        let freezer = self
+            .hierarchy_of(ResourceController::Freezer)
+            .map(|hierarchy| (ResourceController::Freezer, hierarchy));
         pids.or(freezer).map_err(|reason| CgroupError::NoHierarchy { reason: reason.to_owned() })
     }
 
-    pub(super) fn hierarchy_of(&self, controller: Controller) -> Result<usize, &str> {
+    pub(super) fn hierarchy_of(&self, controller: ResourceController) -> Result<usize, &str> {
         match self.hierarchies.availability(controller) {
-            Availability::Available { hierarchy, .. } => Ok(*hierarchy),
-            Availability::Unavailable { reason } => Err(reason),
+            ControllerAvailability::Available { hierarchy, .. } => Ok(*hierarchy),
+            ControllerAvailability::Unavailable { reason } => Err(reason),
         }
     }
 
     /// Creates the directory of a group in one hierarchy, and the parent before it if it is the first.
-    pub(super) fn make_group(&self, hierarchy: usize, id: &str) -> Result<Directory, CgroupError> {
+    pub(super) fn make_group(&self, hierarchy: usize, id: &str) -> Result<CgroupDirectory, CgroupError> {
         let path = self.parent(hierarchy)?.join(id);
         fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
-        Ok(Directory { hierarchy, version: self.hierarchies.usable[hierarchy].version, path })
+        Ok(CgroupDirectory { hierarchy, version: self.hierarchies.usable[hierarchy].version, path })
     }
 
     fn parent(&self, hierarchy: usize) -> Result<PathBuf, CgroupError> {
@@ -166,7 +169,7 @@ impl Owner {
     }
 }
 
-impl Drop for Owner {
+impl Drop for CgroupOwner {
     fn drop(&mut self) {
         for path in lock(&self.made).iter().flatten() {
             if let Err(error) = remove_directory(path, Duration::ZERO) {

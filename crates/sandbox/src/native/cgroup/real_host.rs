@@ -5,21 +5,21 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Group, Hierarchies, OwnerGroup, Sources, enter};
+use super::{CgroupHierarchies, CgroupSources, ControlGroup, OwnerCgroup, enter};
 
-pub(super) struct Host {
-    pub(super) hierarchies: Hierarchies,
-    pub(super) owner: OwnerGroup,
+pub(super) struct RealCgroupHost {
+    pub(super) hierarchies: CgroupHierarchies,
+    pub(super) owner: OwnerCgroup,
     pub(super) name: String,
 }
 
-impl Host {
+impl RealCgroupHost {
     /// `None`, with a message, where this process may not create groups; in CI that is a failure.
     pub(super) fn new() -> Option<Self> {
-        Self::with(&Sources::host())
+        Self::with(&CgroupSources::host())
     }
 
-    pub(super) fn with(sources: &Sources) -> Option<Self> {
+    pub(super) fn with(sources: &CgroupSources) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::geteuid().is_root() {
             assert_ne!(
@@ -30,7 +30,7 @@ impl Host {
             eprintln!("SKIPPED: this test needs root to create control groups");
             return None;
         }
-        let hierarchies = Hierarchies::discover(sources).unwrap();
+        let hierarchies = CgroupHierarchies::discover(sources).unwrap();
         let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let owner = hierarchies.owner_group(&name, None).unwrap();
         Some(Self { hierarchies, owner, name })
@@ -39,12 +39,12 @@ impl Host {
     /// Removes the parent and checks that nothing is left in any hierarchy.
     pub(super) fn finish(self) {
         self.owner.remove().unwrap();
-        assert_eq!(self.hierarchies.remove_left_over(&self.name).unwrap(), 0, "groups were left behind");
+        assert_eq!(self.hierarchies.remove_stale_groups(&self.name).unwrap(), 0, "groups were left behind");
     }
 }
 
 /// Starts a shell in a group.
-pub(super) fn shell(group: &Group, script: &str) -> Child {
+pub(super) fn shell(group: &ControlGroup, script: &str) -> Child {
     let descriptors = group.late_join_descriptors().unwrap();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

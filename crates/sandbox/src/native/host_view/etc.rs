@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::plan::Plan;
-use super::tree::Link;
+use super::plan::HostViewPlan;
+use super::tree::HostSymlink;
 
 /// Public entries: dynamic linker, names and numbers, certificates, time, terminal, and the name of the distribution.
 /// Not here: files with passwords, keys or identity, the host's services (cron, systemd, docker), settings of package
@@ -68,7 +68,7 @@ const PUBLIC_DEEPER: [&str; 7] = [
 ];
 
 /// Shows the public entries that exist.
-pub(super) fn show_etc(plan: &mut Plan) {
+pub(super) fn show_etc(plan: &mut HostViewPlan) {
     let etc = Path::new("/etc");
     let mut links = Vec::new();
     for (name, kind) in plan.tree.list(etc, |name, _| name.to_str().is_some_and(is_public)) {
@@ -91,7 +91,7 @@ fn is_public(name: &str) -> bool {
 }
 
 /// Shows an entry; `kind` is the type from the directory listing, or unknown.
-fn show_entry(plan: &mut Plan, path: &Path, kind: FileType, links: &mut Vec<PathBuf>) {
+fn show_entry(plan: &mut HostViewPlan, path: &Path, kind: FileType, links: &mut Vec<PathBuf>) {
     let has_status = matches!(kind, FileType::Directory | FileType::Unknown);
     let status = if has_status { plan.tree.status(path) } else { None };
     match status.map_or(kind, |status| status.kind) {
@@ -103,7 +103,7 @@ fn show_entry(plan: &mut Plan, path: &Path, kind: FileType, links: &mut Vec<Path
 }
 
 /// Binds an entry that is not a link itself but may be in a linked directory.
-fn bind(plan: &mut Plan, path: &Path) {
+fn bind(plan: &mut HostViewPlan, path: &Path) {
     let Some((directory, name)) = path.parent().zip(path.file_name()) else { return };
     if let Some(directory) = plan.tree.resolve(directory) {
         plan.bind_public(&directory.path.join(name), path);
@@ -112,7 +112,7 @@ fn bind(plan: &mut Plan, path: &Path) {
 
 /// Repeats a link; one with an invisible target is left out. Its text is kept where that works inside, because programs
 /// read the time zone from it; a chain over links that are missing inside is shortened.
-fn show_link(plan: &mut Plan, path: &Path) {
+fn show_link(plan: &mut HostViewPlan, path: &Path) {
     let Some(resolved) = plan.tree.resolve(path) else { return };
     if !plan.shows(&resolved.path) {
         return;
@@ -120,5 +120,5 @@ fn show_link(plan: &mut Plan, path: &Path) {
     let is_complete = resolved.links.iter().all(|link| link.at == path || plan.shows(&link.at));
     let unchanged = resolved.links.into_iter().find(|link| link.at == path).filter(|_| is_complete);
     let to = unchanged.map_or(resolved.path, |link| link.to);
-    plan.link(Link { at: path.to_path_buf(), to });
+    plan.link(HostSymlink { at: path.to_path_buf(), to });
 }

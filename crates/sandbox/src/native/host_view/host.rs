@@ -4,11 +4,11 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 
 /// Host and user of a sandbox. All values are parameters, so that a test can define a host of its own.
 #[derive(Debug, Clone)]
-pub(crate) struct Host {
+pub(crate) struct HostDescription {
     /// Root of the host's file system: `/`, or the directory of a test.
     pub(crate) root: PathBuf,
     /// `PATH` of the caller.
@@ -16,14 +16,14 @@ pub(crate) struct Host {
     /// Home directory of the caller.
     pub(crate) home: Option<PathBuf>,
     /// User of the commands inside.
-    pub(crate) user: User,
+    pub(crate) user: SandboxUser,
     /// Host name of the sandbox.
     pub(crate) hostname: String,
 }
 
-impl Host {
+impl HostDescription {
     /// Host as this process sees it.
-    pub(crate) fn of_this_process(user: User, hostname: String) -> Self {
+    pub(crate) fn of_this_process(user: SandboxUser, hostname: String) -> Self {
         Self {
             root: PathBuf::from("/"),
             path: env::var_os("PATH").unwrap_or_default(),

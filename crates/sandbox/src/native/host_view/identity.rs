@@ -1,12 +1,12 @@
 //! Files of `/etc` that identify user and host. They describe the sandbox and not the host, so they are generated and
 //! not shown.
 
-use menace_model::sandbox::{User, WORKSPACE};
+use menace_model::sandbox::{SandboxUser, WORKSPACE};
 
 use menace_netstack::GATEWAY_V4;
 
-use super::Host;
-use super::plan::Plan;
+use super::HostDescription;
+use super::plan::HostViewPlan;
 
 const NOBODY: u32 = 65534;
 const NOBODY_LINE: &str = "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
@@ -26,7 +26,7 @@ rpc: files
 ";
 
 /// Adds the generated files.
-pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
+pub(super) fn write_identity(plan: &mut HostViewPlan, host: &HostDescription) {
     plan.file("/etc/passwd", passwd(host.user));
     plan.file("/etc/group", group(host.user));
     plan.file("/etc/hostname", format!("{}\n", host.hostname));
@@ -39,8 +39,8 @@ pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
 }
 
 /// Content of `/etc/passwd`. No two lines have the same uid, so that the user's name is unambiguous.
-fn passwd(user: User) -> String {
-    let User { uid, gid } = user;
+fn passwd(user: SandboxUser) -> String {
+    let SandboxUser { uid, gid } = user;
     match uid {
         0 => format!("root:x:0:0:root:{WORKSPACE}:/bin/sh\n{NOBODY_LINE}"),
         NOBODY => format!("{ROOT_LINE}sandbox:x:{uid}:{gid}:sandbox:{WORKSPACE}:/bin/sh\n"),
@@ -48,7 +48,7 @@ fn passwd(user: User) -> String {
     }
 }
 
-fn group(user: User) -> String {
+fn group(user: SandboxUser) -> String {
     match user.gid {
         0 => format!("root:x:0:\nnogroup:x:{NOBODY}:\n"),
         NOBODY => format!("root:x:0:\nsandbox:x:{NOBODY}:\n"),

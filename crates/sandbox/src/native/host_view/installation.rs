@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::links::show_program;
-use super::plan::Plan;
+use super::plan::HostViewPlan;
 use super::privacy::{looks_like_a_checkout, looks_private};
 use super::system::is_standard;
-use super::tree::{Top, may_be_link};
+use super::tree::{TopLevelNames, may_be_link};
 
 /// Handling of a directory that is part of no installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loose {
+pub(super) enum LooseDirectoryRule {
     /// Show it: it is on `PATH`.
     Shown,
     /// Leave it: a link led to it.
@@ -40,17 +40,22 @@ const SHIM_MANAGERS: [(&str, &str); 6] = [
 
 /// Shows the installation that contains a directory, whose path has no links, or the directory alone. Returns whether it
 /// is shown alone.
-pub(super) fn show_installation(plan: &mut Plan, directory: &Path, loose: Loose) -> bool {
+pub(super) fn show_installation(
+    plan: &mut HostViewPlan,
+    directory: &Path,
+    loose: LooseDirectoryRule,
+) -> bool {
     // Environments can be created from each other, so their base links may form a cycle.
     if is_standard(directory) || (plan.examine(directory) && show_known_installation(plan, directory)) {
         return false;
     }
-    let is_alone =
-        loose == Loose::Shown && !plan.shows(directory) && plan.privacy.may_show_loose(&plan.tree, directory);
+    let is_alone = loose == LooseDirectoryRule::Shown
+        && !plan.shows(directory)
+        && plan.privacy.may_show_loose(&plan.tree, directory);
     is_alone && plan.bind(directory)
 }
 
-fn show_known_installation(plan: &mut Plan, directory: &Path) -> bool {
+fn show_known_installation(plan: &mut HostViewPlan, directory: &Path) -> bool {
     if plan.shows_for_path(directory) {
         return show_virtual_environment(plan, directory);
     }
@@ -62,7 +67,7 @@ fn show_known_installation(plan: &mut Plan, directory: &Path) -> bool {
 
 /// pyenv and similar managers, asdf, mise: `shims` beside the installed versions. Every shim calls the manager, and the
 /// manager needs the whole of its root.
-fn show_shim_manager(plan: &mut Plan, directory: &Path) -> bool {
+fn show_shim_manager(plan: &mut HostViewPlan, directory: &Path) -> bool {
     if !directory.ends_with("shims") && !directory.ends_with("bin") {
         return false;
     }
@@ -70,7 +75,7 @@ fn show_shim_manager(plan: &mut Plan, directory: &Path) -> bool {
     else {
         return false;
     };
-    if !plan.shows(&root) && (looks_private(&Top::of(&plan.tree, &root)) || !plan.bind(&root)) {
+    if !plan.shows(&root) && (looks_private(&TopLevelNames::of(&plan.tree, &root)) || !plan.bind(&root)) {
         return false;
     }
     if let Some(variable) = shim_manager_variable(plan, &root) {
@@ -90,12 +95,12 @@ fn shim_manager_roots(directory: &Path) -> Vec<PathBuf> {
     around.into_iter().chain(plugins.and_then(Path::parent)).map(Path::to_path_buf).collect()
 }
 
-fn is_shim_manager(plan: &Plan, root: &Path) -> bool {
+fn is_shim_manager(plan: &HostViewPlan, root: &Path) -> bool {
     plan.tree.is_directory(&root.join("shims"))
         && ["versions", "installs"].iter().any(|installed| plan.tree.is_directory(&root.join(installed)))
 }
 
-fn shim_manager_variable(plan: &Plan, root: &Path) -> Option<&'static str> {
+fn shim_manager_variable(plan: &HostViewPlan, root: &Path) -> Option<&'static str> {
     let is_of = |name: &str| {
         root.file_name().is_some_and(|root| root == name || root.to_str() == Some(&format!(".{name}")))
             || plan.tree.exists(&root.join("libexec").join(name))
@@ -105,7 +110,7 @@ fn shim_manager_variable(plan: &Plan, root: &Path) -> Option<&'static str> {
 
 /// Shows `~/.cargo/bin`, whose programs are proxies for those in `~/.rustup`. Never the rest of `~/.cargo`, which
 /// holds the registry token.
-fn show_rustup(plan: &mut Plan, directory: &Path) -> bool {
+fn show_rustup(plan: &mut HostViewPlan, directory: &Path) -> bool {
     if !directory.ends_with("bin") || !plan.tree.exists(&directory.join("rustup")) || !plan.bind(directory) {
         return false;
     }
@@ -124,22 +129,22 @@ fn show_rustup(plan: &mut Plan, directory: &Path) -> bool {
 
 /// Shows a virtual environment and its base Python, which is named in `pyvenv.cfg` and is the target of
 /// `bin/python`.
-fn show_virtual_environment(plan: &mut Plan, directory: &Path) -> bool {
+fn show_virtual_environment(plan: &mut HostViewPlan, directory: &Path) -> bool {
     let Some(prefix) = directory.parent().filter(|_| directory.ends_with("bin")) else { return false };
     let configuration = prefix.join("pyvenv.cfg");
     if !plan.tree.is_file(&configuration) {
         return false;
     }
     // An environment created directly in a home directory or checkout has private files beside `bin`.
-    let is_shared = |top: Top| looks_private(&top) || looks_like_a_checkout(&top);
-    if !plan.shows(prefix) && (is_shared(Top::of(&plan.tree, prefix)) || !plan.bind(prefix)) {
+    let is_shared = |top: TopLevelNames| looks_private(&top) || looks_like_a_checkout(&top);
+    if !plan.shows(prefix) && (is_shared(TopLevelNames::of(&plan.tree, prefix)) || !plan.bind(prefix)) {
         for part in PARTS_OF_AN_ENVIRONMENT {
             show_part(plan, &prefix.join(part));
         }
     }
     let base = plan.tree.read(&configuration).and_then(|text| base_of_environment(&text));
     if let Some(base) = base.and_then(|base| plan.tree.resolve(&base)) {
-        show_installation(plan, &base.path, Loose::Hidden);
+        show_installation(plan, &base.path, LooseDirectoryRule::Hidden);
         if plan.shows(&base.path) {
             plan.show_links(&base.links);
         }
@@ -158,13 +163,13 @@ fn base_of_environment(configuration: &str) -> Option<PathBuf> {
 }
 
 /// Shows any other prefix with `bin` and `lib`: a Python of uv, Node of nvm, a JDK of SDKMAN, Go, conda, Homebrew.
-fn show_prefix(plan: &mut Plan, directory: &Path) -> bool {
+fn show_prefix(plan: &mut HostViewPlan, directory: &Path) -> bool {
     let is_of_programs = PROGRAM_DIRECTORIES.iter().any(|name| directory.ends_with(name));
     let Some(prefix) = directory.parent().filter(|_| is_of_programs) else { return false };
     if plan.shows(prefix) {
         return true;
     }
-    let top = Top::of(&plan.tree, prefix);
+    let top = TopLevelNames::of(&plan.tree, prefix);
     // The Go toolchain may be in a checkout of itself.
     let is_certain = top.has_any(&SIGNS_OF_A_PREFIX) || plan.tree.exists(&prefix.join("pkg/tool"));
     if !is_certain && (!top.has_any(&BESIDE_PROGRAMS) || looks_like_a_checkout(&top)) {
@@ -174,7 +179,7 @@ fn show_prefix(plan: &mut Plan, directory: &Path) -> bool {
 }
 
 /// Shows one entry of a directory that is not shown as a whole.
-fn show_part(plan: &mut Plan, part: &Path) {
+fn show_part(plan: &mut HostViewPlan, part: &Path) {
     let Some(resolved) = plan.tree.resolve(part) else { return };
     if plan.bind(&resolved.path) {
         plan.show_links(&resolved.links);

@@ -20,5 +20,5 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use host::Host;
+pub(crate) use host::HostDescription;
 pub(crate) use view::{host_view, toolchain_of};

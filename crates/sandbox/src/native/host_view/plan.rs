@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use menace_isolation::root::Entry;
+use menace_isolation::root::SkeletonEntry;
 use serde::{Deserialize, Serialize};
 
-use super::Host;
-use super::privacy::{Privacy, may_link};
+use super::HostDescription;
+use super::privacy::{PrivacyRules, may_link};
 use super::system::SYSTEM_DIRECTORIES;
-use super::tree::{HostTree, Link, is_within};
+use super::tree::{HostSymlink, HostTree, is_within};
 
 /// Maximum number of directories examined for installations. It bounds the time for a nonsensical `PATH`.
 const MAXIMUM_EXAMINED: usize = 512;
@@ -19,7 +19,7 @@ const MAXIMUM_EXAMINED: usize = 512;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostView {
     /// In the order of their targets: parents come before their children.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<SkeletonEntry>,
     /// `PATH` inside.
     pub(crate) path: String,
     /// Variables without which a toolchain would look for its files in the home directory, which is another one inside.
@@ -28,18 +28,18 @@ pub(crate) struct HostView {
 
 /// Plan under construction.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct HostViewPlan {
     pub(super) tree: HostTree,
-    pub(super) privacy: Privacy,
-    entries: Vec<Entry>,
+    pub(super) privacy: PrivacyRules,
+    entries: Vec<SkeletonEntry>,
     environment: BTreeMap<String, String>,
     examined: HashSet<PathBuf>,
 }
 
-impl Plan {
-    pub(super) fn new(host: &Host) -> Self {
+impl HostViewPlan {
+    pub(super) fn new(host: &HostDescription) -> Self {
         let tree = HostTree::new(&host.root);
-        let privacy = Privacy::new(&tree, host.home.as_deref());
+        let privacy = PrivacyRules::new(&tree, host.home.as_deref());
         Self {
             tree,
             privacy,
@@ -50,7 +50,7 @@ impl Plan {
     }
 
     /// Continues a finished plan.
-    pub(super) fn continued(host: &Host, view: &HostView) -> Self {
+    pub(super) fn continued(host: &HostDescription, view: &HostView) -> Self {
         let entries = view.entries.clone();
         Self { entries, ..Self::new(host) }
     }
@@ -60,7 +60,7 @@ impl Plan {
     pub(super) fn bind_public(&mut self, resolved: &Path, target: &Path) {
         if !self.shows(target) && resolved.to_str().is_some() {
             let source = self.tree.on_host(resolved).into_owned();
-            self.entries.push(Entry::Bind { source, target: target.to_path_buf() });
+            self.entries.push(SkeletonEntry::Bind { source, target: target.to_path_buf() });
         }
     }
 
@@ -73,20 +73,20 @@ impl Plan {
     }
 
     /// Repeats a link of the host, unless it is not UTF-8.
-    pub(super) fn link(&mut self, link: Link) {
+    pub(super) fn link(&mut self, link: HostSymlink) {
         if link.can_travel() && !self.shows(&link.at) && !self.has_link(&link.at) {
-            self.entries.push(Entry::Link { target: link.at, to: link.to });
+            self.entries.push(SkeletonEntry::Link { target: link.at, to: link.to });
         }
     }
 
     pub(super) fn file(&mut self, target: &str, content: String) {
-        self.entries.push(Entry::File { target: PathBuf::from(target), content });
+        self.entries.push(SkeletonEntry::File { target: PathBuf::from(target), content });
     }
 
     /// Adds an empty directory that a program expects.
     pub(super) fn directory(&mut self, target: &Path) {
         if target.to_str().is_some() && !self.shows(target) {
-            self.entries.push(Entry::Directory { target: target.to_path_buf() });
+            self.entries.push(SkeletonEntry::Directory { target: target.to_path_buf() });
         }
     }
 
@@ -106,7 +106,7 @@ impl Plan {
     pub(super) fn shows(&self, path: &Path) -> bool {
         self.entries
             .iter()
-            .any(|entry| matches!(entry, Entry::Bind { target, .. } if is_within(path, target)))
+            .any(|entry| matches!(entry, SkeletonEntry::Bind { target, .. } if is_within(path, target)))
     }
 
     /// Whether it is in a directory that is bound because of `PATH`, so that its installation is known.
@@ -116,7 +116,7 @@ impl Plan {
 
     /// Repeats the links on the way to a visible path. Returns whether all of them could be repeated: without one of
     /// them the path does not exist inside.
-    pub(super) fn show_links(&mut self, links: &[Link]) -> bool {
+    pub(super) fn show_links(&mut self, links: &[HostSymlink]) -> bool {
         let possible = links.iter().all(|link| self.shows(&link.at) || (may_link(link) && link.can_travel()));
         if possible {
             for link in links {
@@ -131,7 +131,7 @@ impl Plan {
     }
 
     /// Entries that were added to the continued plan.
-    pub(super) fn finish_addition(self, view: &HostView) -> Vec<Entry> {
+    pub(super) fn finish_addition(self, view: &HostView) -> Vec<SkeletonEntry> {
         let mut entries = in_order(self.entries);
         entries.retain(|entry| !view.entries.contains(entry));
         entries
@@ -140,21 +140,21 @@ impl Plan {
     fn has_link(&self, at: &Path) -> bool {
         self.entries
             .iter()
-            .any(|entry| matches!(entry, Entry::Link { target, .. } if target.as_os_str() == at.as_os_str()))
+            .any(|entry| matches!(entry, SkeletonEntry::Link { target, .. } if target.as_os_str() == at.as_os_str()))
     }
 }
 
 /// Leaves out entries below a bind, and adds the missing parent directories.
-fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
+fn in_order(mut entries: Vec<SkeletonEntry>) -> Vec<SkeletonEntry> {
     sort_by_target(&mut entries);
-    let mut kept: Vec<Entry> = Vec::with_capacity(entries.len() * 2);
+    let mut kept: Vec<SkeletonEntry> = Vec::with_capacity(entries.len() * 2);
     let mut bound: Option<PathBuf> = None;
     let mut directories: HashSet<PathBuf> = HashSet::new();
     for entry in entries {
         if bound.as_deref().is_some_and(|bound| is_within(entry.target(), bound)) {
             continue;
         }
-        if let Entry::Bind { target, .. } = &entry {
+        if let SkeletonEntry::Bind { target, .. } = &entry {
             bound = Some(target.clone());
         }
         let parents = entry.target().ancestors().skip(1).filter(|parent| parent.parent().is_some());
@@ -163,9 +163,9 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
         // From the top down. Other entries of these directories come after this entry, so the order stays.
         while let Some(target) = missing.pop() {
             directories.insert(target.clone());
-            kept.push(Entry::Directory { target });
+            kept.push(SkeletonEntry::Directory { target });
         }
-        if !matches!(&entry, Entry::Directory { target } if !directories.insert(target.clone())) {
+        if !matches!(&entry, SkeletonEntry::Directory { target } if !directories.insert(target.clone())) {
             kept.push(entry);
         }
     }
@@ -173,7 +173,7 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// Sorts a directory right before its content: with the slash as the lowest byte, `/a/b` sorts before `/a-b`.
-fn sort_by_target(entries: &mut [Entry]) {
+fn sort_by_target(entries: &mut [SkeletonEntry]) {
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     entries.sort_by(|one, other| {
         let one = one.target().as_os_str().as_bytes().iter().map(key);

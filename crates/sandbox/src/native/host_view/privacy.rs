@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::system::{STANDARD_PATH, SYSTEM_DIRECTORIES};
-use super::tree::{HostTree, Link, Top, is_within};
+use super::tree::{HostSymlink, HostTree, TopLevelNames, is_within};
 
 /// Directories that are never shown whole; a toolchain in them may be.
 const NEVER_WHOLE: [&str; 12] = [
@@ -85,12 +85,12 @@ const SIGNS_OF_A_CHECKOUT: [&str; 4] = [".env", ".git", ".hg", ".svn"];
 
 /// Privacy rules with the known home directories.
 #[derive(Debug)]
-pub(super) struct Privacy {
+pub(super) struct PrivacyRules {
     /// Home of the caller by its name, and with links resolved.
     homes: Vec<PathBuf>,
 }
 
-impl Privacy {
+impl PrivacyRules {
     pub(super) fn new(tree: &HostTree, home: Option<&Path>) -> Self {
         let mut homes: Vec<PathBuf> = Vec::new();
         if let Some(home) = home.filter(|home| home.is_absolute()) {
@@ -129,7 +129,7 @@ impl Privacy {
         if is_hidden_in_home {
             return false;
         }
-        let top = Top::of(tree, directory);
+        let top = TopLevelNames::of(tree, directory);
         !looks_private(&top) && !looks_like_a_checkout(&top)
     }
 
@@ -151,17 +151,17 @@ impl Privacy {
 }
 
 /// Whether a link may be repeated inside. It exposes only a name.
-pub(super) fn may_link(link: &Link) -> bool {
+pub(super) fn may_link(link: &HostSymlink) -> bool {
     !NO_LINKS.iter().any(|never| is_within(&link.at, Path::new(never)))
 }
 
 /// Whether the top of a directory shows that it is more than an installation.
-pub(super) fn looks_private(top: &Top) -> bool {
+pub(super) fn looks_private(top: &TopLevelNames) -> bool {
     top.has_any(&SIGNS_OF_PRIVACY)
 }
 
 /// Whether the top of a directory shows that it is a checkout.
-pub(super) fn looks_like_a_checkout(top: &Top) -> bool {
+pub(super) fn looks_like_a_checkout(top: &TopLevelNames) -> bool {
     top.has_any(&SIGNS_OF_A_CHECKOUT)
 }
 

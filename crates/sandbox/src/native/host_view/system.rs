@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::plan::Plan;
-use super::tree::Found;
+use super::plan::HostViewPlan;
+use super::tree::SymlinkLookup;
 
 /// System directories. All are public: they hold the content of packages, `/opt` as well.
 pub(super) const SYSTEM_DIRECTORIES: [&str; 9] =
@@ -19,7 +19,7 @@ pub(super) fn is_standard(directory: &Path) -> bool {
 }
 
 /// Shows the system directories that exist.
-pub(super) fn show_system_directories(plan: &mut Plan) {
+pub(super) fn show_system_directories(plan: &mut HostViewPlan) {
     for directory in SYSTEM_DIRECTORIES {
         show_around_homes(plan, Path::new(directory));
     }
@@ -27,11 +27,11 @@ pub(super) fn show_system_directories(plan: &mut Plan) {
 
 /// Shows a path; if the home of the caller is in it, as in containers with `/opt/app` as home, shows the neighbours
 /// of the home instead.
-fn show_around_homes(plan: &mut Plan, path: &Path) {
+fn show_around_homes(plan: &mut HostViewPlan, path: &Path) {
     match plan.tree.link(path) {
-        Found::Nothing => return,
-        Found::Link(_) => return show_link(plan, path),
-        Found::Plain => {}
+        SymlinkLookup::Nothing => return,
+        SymlinkLookup::Link(_) => return show_link(plan, path),
+        SymlinkLookup::Plain => {}
     }
     if plan.privacy.homes_within(path).next().is_none() {
         return plan.bind_public(path, path);
@@ -45,7 +45,7 @@ fn show_around_homes(plan: &mut Plan, path: &Path) {
 
 /// Shows a link. On a merged-usr host `/bin` is a link to `usr/bin`, and inside it is the same link. If its target is
 /// not visible, the target is bound at the path of the link.
-fn show_link(plan: &mut Plan, path: &Path) {
+fn show_link(plan: &mut HostViewPlan, path: &Path) {
     let Some(resolved) = plan.tree.resolve(path) else { return };
     if plan.shows(&resolved.path) {
         for link in resolved.links {

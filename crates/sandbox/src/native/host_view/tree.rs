@@ -33,21 +33,21 @@ pub(super) struct HostTree {
 
 /// Path without symlinks, and the links on the way to it.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedHostPath {
     pub(super) path: PathBuf,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<HostSymlink>,
 }
 
 /// A symlink of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct HostSymlink {
     /// Path of the link; no other link is in this path.
     pub(super) at: PathBuf,
     /// Text of the link, unchanged.
     pub(super) to: PathBuf,
 }
 
-impl Link {
+impl HostSymlink {
     /// Whether the link is UTF-8; otherwise it could not be sent to the process that creates it.
     pub(super) fn can_travel(&self) -> bool {
         self.at.to_str().is_some() && self.to.to_str().is_some()
@@ -56,7 +56,7 @@ impl Link {
 
 /// Result of looking for a link at a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum SymlinkLookup {
     /// No file, or one that is not accessible.
     Nothing,
     /// A file or directory that is not a link.
@@ -67,16 +67,16 @@ pub(super) enum Found {
 
 /// Type and mode of a path, without following a link.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Status {
+pub(super) struct HostFileStatus {
     pub(super) kind: FileType,
     pub(super) mode: u32,
 }
 
 /// Names at the top of a directory.
 #[derive(Debug)]
-pub(super) struct Top(Vec<(OsString, FileType)>);
+pub(super) struct TopLevelNames(Vec<(OsString, FileType)>);
 
-impl Top {
+impl TopLevelNames {
     pub(super) fn of(tree: &HostTree, directory: &Path) -> Self {
         Self(tree.list(directory, |_, _| true))
     }
@@ -99,9 +99,9 @@ impl HostTree {
         Cow::Owned(self.root.join(path.strip_prefix("/").unwrap_or(path)))
     }
 
-    pub(super) fn status(&self, path: &Path) -> Option<Status> {
+    pub(super) fn status(&self, path: &Path) -> Option<HostFileStatus> {
         let status = lstat(&*self.on_host(path)).ok()?;
-        Some(Status { kind: FileType::from_raw_mode(status.st_mode), mode: status.st_mode })
+        Some(HostFileStatus { kind: FileType::from_raw_mode(status.st_mode), mode: status.st_mode })
     }
 
     pub(super) fn exists(&self, path: &Path) -> bool {
@@ -117,7 +117,7 @@ impl HostTree {
     }
 
     /// Resolves an absolute path; `None` if it does not exist.
-    pub(super) fn resolve(&self, path: &Path) -> Option<Resolved> {
+    pub(super) fn resolve(&self, path: &Path) -> Option<ResolvedHostPath> {
         if !path.is_absolute() {
             return None;
         }
@@ -125,7 +125,7 @@ impl HostTree {
     }
 
     /// Resolves a path relative to a directory that is known to have no links in its path.
-    pub(super) fn resolve_in(&self, directory: &Path, path: &Path) -> Option<Resolved> {
+    pub(super) fn resolve_in(&self, directory: &Path, path: &Path) -> Option<ResolvedHostPath> {
         let mut reached = directory.to_path_buf();
         let mut links = Vec::new();
         let mut pending = reversed_components(path);
@@ -138,35 +138,35 @@ impl HostTree {
                 _ => {
                     reached.push(component);
                     match self.link(&reached) {
-                        Found::Nothing => return None,
-                        Found::Plain => {}
-                        Found::Link(_) if links.len() == MAXIMUM_LINKS => return None,
-                        Found::Link(to) => {
+                        SymlinkLookup::Nothing => return None,
+                        SymlinkLookup::Plain => {}
+                        SymlinkLookup::Link(_) if links.len() == MAXIMUM_LINKS => return None,
+                        SymlinkLookup::Link(to) => {
                             pending.extend(reversed_components(&to));
                             let at = reached.clone();
                             reached.pop();
-                            links.push(Link { at, to });
+                            links.push(HostSymlink { at, to });
                         }
                     }
                 }
             }
         }
-        Some(Resolved { path: reached, links })
+        Some(ResolvedHostPath { path: reached, links })
     }
 
     /// Looks for a link at a path.
-    pub(super) fn link(&self, path: &Path) -> Found {
+    pub(super) fn link(&self, path: &Path) -> SymlinkLookup {
         if self.plain.borrow().contains(path.as_os_str()) {
-            return Found::Plain;
+            return SymlinkLookup::Plain;
         }
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
         match readlinkat_raw(CWD, &*self.on_host(path), &mut buffer) {
-            Ok((to, _)) => Found::Link(PathBuf::from(OsStr::from_bytes(to))),
+            Ok((to, _)) => SymlinkLookup::Link(PathBuf::from(OsStr::from_bytes(to))),
             Err(Errno::INVAL) => {
                 self.plain.borrow_mut().insert(path.as_os_str().to_owned());
-                Found::Plain
+                SymlinkLookup::Plain
             }
-            Err(_) => Found::Nothing,
+            Err(_) => SymlinkLookup::Nothing,
         }
     }
 
@@ -208,7 +208,7 @@ pub(super) fn may_be_link(kind: FileType) -> bool {
 }
 
 /// Whether a path is a directory or below it. Both are absolute and have neither `.` nor `..` nor a trailing slash;
-/// comparing bytes is then correct, and an order of magnitude faster than `Path::starts_with`.
+/// comparing bytes is then correct, and an order of magnitude faster than `ScopeSearch::starts_with`.
 pub(super) fn is_within(path: &Path, directory: &Path) -> bool {
     let (path, directory) = (path.as_os_str().as_bytes(), directory.as_os_str().as_bytes());
     directory == b"/"

@@ -5,18 +5,18 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use super::enter::Inside;
-use crate::native::protocol::Inspection;
+use super::set_up::InitResources;
+use crate::native::protocol::InitInspection;
 
 /// Kinds of namespaces, as `/proc/self/ns` names them.
 pub(crate) const NAMESPACE_KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
 
 /// Inspects this process.
-pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
+pub(super) fn inspect(inside: &InitResources) -> io::Result<InitInspection> {
     let status = fs::read_to_string("/proc/self/status")?;
     let (io_read_bytes, io_write_bytes) = io_counts(&inside.io_counts)?;
     let usage = children_usage();
-    Ok(Inspection {
+    Ok(InitInspection {
         namespaces: namespaces()?,
         capabilities: capabilities(&status)?,
         no_new_privs: number(&status, "NoNewPrivs").ok_or_else(|| missing_field("NoNewPrivs"))? == 1,

@@ -10,13 +10,13 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::inspect::own_cpu_us;
-use super::program::NotStarted;
-use crate::native::protocol::End;
+use super::program::ProgramStartFailure;
+use crate::native::protocol::JobEnd;
 
 /// Child of the init process that serves a request.
-pub(super) struct Job {
+pub(super) struct InitJob {
     pub(super) id: u64,
-    pub(super) kind: JobKind,
+    pub(super) kind: InitJobKind,
     /// The child: the program itself, its leader, or a file worker.
     pub(super) child: Pid,
     /// The program, once it runs.
@@ -24,7 +24,7 @@ pub(super) struct Job {
     /// Pipe from which the child's notes are read.
     pub(super) notes: Option<File>,
     /// Last note other than `Started`.
-    pub(super) last_note: Option<Note>,
+    pub(super) last_note: Option<JobNote>,
     /// Bytes read and written before the start.
     pub(super) io_before: (u64, u64),
     /// CPU time of the init process at the start.
@@ -38,7 +38,7 @@ pub(super) struct Job {
 
 /// Kind of the child of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JobKind {
+pub(super) enum InitJobKind {
     /// The program itself.
     Alone,
     /// The leader of the program.
@@ -49,23 +49,23 @@ pub(super) enum JobKind {
 
 /// Message from the child of a job. Notes are short: a pipe transfers each atomically.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Note {
+pub(super) enum JobNote {
     Started(i32),
     NotStarted { errno: i32, reason: String },
-    Ended(End),
+    Ended(JobEnd),
     Problem(String),
 }
 
-impl From<&NotStarted> for Note {
-    fn from(failure: &NotStarted) -> Self {
+impl From<&ProgramStartFailure> for JobNote {
+    fn from(failure: &ProgramStartFailure) -> Self {
         let errno = failure.error.raw_os_error().unwrap_or(libc::EIO);
         Self::NotStarted { errno, reason: failure.tried.to_owned() }
     }
 }
 
-impl Note {
+impl JobNote {
     /// Removes the complete notes from the front of the unread bytes and decodes them.
-    pub(super) fn all_in(unread: &mut Vec<u8>) -> Vec<Self> {
+    pub(super) fn take_complete(unread: &mut Vec<u8>) -> Vec<Self> {
         let mut notes = Vec::new();
         while let Some((length, rest)) = unread.split_at_checked(4) {
             let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
@@ -78,7 +78,7 @@ impl Note {
 }
 
 /// Writes a note.
-pub(super) fn write_note(pipe: &OwnedFd, note: &Note) -> io::Result<()> {
+pub(super) fn write_note(pipe: &OwnedFd, note: &JobNote) -> io::Result<()> {
     let body = postcard::to_allocvec(note).map_err(io::Error::other)?;
     let length = u32::try_from(body.len()).map_err(io::Error::other)?;
     let bytes = [&length.to_le_bytes()[..], &body].concat();
@@ -86,9 +86,9 @@ pub(super) fn write_note(pipe: &OwnedFd, note: &Note) -> io::Result<()> {
     file.write_all(&bytes)
 }
 
-impl Job {
+impl InitJob {
     /// Forks a child for a job, which runs `body` with the pipe for its notes and then exits.
-    pub(super) fn start(id: u64, kind: JobKind, body: impl FnOnce(&OwnedFd)) -> io::Result<Self> {
+    pub(super) fn start(id: u64, kind: InitJobKind, body: impl FnOnce(&OwnedFd)) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let Some(child) = fork()? else {
             body(&write);
@@ -100,10 +100,10 @@ impl Job {
 
     /// Job of a program that has the sandbox for itself.
     pub(super) fn alone(id: u64, program: Pid) -> Self {
-        Self { program: Some(program), ..Self::of(id, JobKind::Alone, program) }
+        Self { program: Some(program), ..Self::of(id, InitJobKind::Alone, program) }
     }
 
-    fn of(id: u64, kind: JobKind, child: Pid) -> Self {
+    fn of(id: u64, kind: InitJobKind, child: Pid) -> Self {
         Self {
             id,
             kind,
@@ -120,7 +120,7 @@ impl Job {
     }
 
     /// Reads notes without waiting.
-    pub(super) fn read_notes(&mut self) -> Vec<Note> {
+    pub(super) fn read_notes(&mut self) -> Vec<JobNote> {
         let Some(pipe) = &mut self.notes else { return Vec::new() };
         let mut buffer = [0; 4096];
         let is_over = loop {
@@ -134,7 +134,7 @@ impl Job {
         if is_over {
             self.notes = None;
         }
-        Note::all_in(&mut self.unread)
+        JobNote::take_complete(&mut self.unread)
     }
 
     /// Pipe of the notes, while the child holds it open.

@@ -10,13 +10,13 @@ use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
-use super::jobs::{Note, write_note};
-use super::program::Executable;
+use super::jobs::{JobNote, write_note};
+use super::program::ExecutableProgram;
 use super::serve::{block_signals, has_children, wait_for_child};
-use crate::native::protocol::End;
+use crate::native::protocol::JobEnd;
 
 /// Main function of a leader.
-pub(super) fn lead(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> ! {
+pub(super) fn lead(executable: &ExecutableProgram, stdio: &[OwnedFd], notes: &OwnedFd) -> ! {
     let code = match run(executable, stdio, notes) {
         Ok(()) => 0,
         Err(_) => 1,
@@ -25,20 +25,20 @@ pub(super) fn lead(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) 
     unsafe { libc::_exit(code) }
 }
 
-fn run(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> io::Result<()> {
+fn run(executable: &ExecutableProgram, stdio: &[OwnedFd], notes: &OwnedFd) -> io::Result<()> {
     set_child_subreaper(Pid::from_raw(1))?;
     block_signals(&[libc::SIGCHLD, libc::SIGTERM]);
     let program = match executable.start(stdio) {
         Ok(program) => program,
-        Err(failure) => return write_note(notes, &Note::from(&failure)),
+        Err(failure) => return write_note(notes, &JobNote::from(&failure)),
     };
-    write_note(notes, &Note::Started(program.as_raw_pid()))?;
+    write_note(notes, &JobNote::Started(program.as_raw_pid()))?;
     let end = watch(program);
-    write_note(notes, &Note::Ended(end))
+    write_note(notes, &JobNote::Ended(end))
 }
 
 /// Waits for the end of the program; SIGTERM from the init process means to kill all processes that it started.
-fn watch(program: Pid) -> End {
+fn watch(program: Pid) -> JobEnd {
     loop {
         while let Some((pid, mut end)) = wait_for_child(None, libc::WNOHANG) {
             if pid == program {
@@ -52,7 +52,7 @@ fn watch(program: Pid) -> End {
             // All of them were reaped, so their usage is counted.
             let (cpu_user_us, cpu_system_us, largest_process_bytes) = super::inspect::children_usage();
             let signal = Some(libc::SIGKILL);
-            return End { signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..End::default() };
+            return JobEnd { signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..JobEnd::default() };
         }
     }
 }

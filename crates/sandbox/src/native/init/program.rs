@@ -7,13 +7,13 @@ use std::ptr;
 
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
-use crate::native::protocol::Program;
+use crate::native::protocol::ProgramSpec;
 
 /// Stack size of the new process for its few calls before exec.
 const STACK: usize = 64 << 10;
 
 /// A program in the form that the kernel takes.
-pub(super) struct Executable {
+pub(super) struct ExecutableProgram {
     arguments: Vec<CString>,
     environment: Vec<CString>,
     directory: CString,
@@ -23,24 +23,24 @@ pub(super) struct Executable {
 
 /// Failed start of a program: the attempted operation and the kernel's error.
 #[derive(Debug)]
-pub(super) struct NotStarted {
+pub(super) struct ProgramStartFailure {
     pub(super) tried: &'static str,
     pub(super) error: io::Error,
 }
 
 /// Memory of the parent that the new process reads and writes.
-struct Attempt<'a> {
-    executable: &'a Executable,
+struct ProgramStartAttempt<'a> {
+    executable: &'a ExecutableProgram,
     stdio: &'a [OwnedFd],
     /// Both end with a null pointer and point to strings of the executable.
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
-    failure: Option<NotStarted>,
+    failure: Option<ProgramStartFailure>,
 }
 
-impl Executable {
+impl ExecutableProgram {
     /// Converts a program. Fails for text with a zero byte, which cannot be passed to a program.
-    pub(super) fn new(program: &Program) -> Result<Self, NulError> {
+    pub(super) fn new(program: &ProgramSpec) -> Result<Self, NulError> {
         let text = |text: &String| CString::new(text.as_bytes());
         let assignment = |(name, value): (&String, &String)| CString::new(format!("{name}={value}"));
         Ok(Self {
@@ -54,8 +54,8 @@ impl Executable {
 
     /// Starts the program in a new process. The process uses the memory of this one, which is suspended until the
     /// kernel has accepted the program: nothing is copied, and the result of the start is known immediately.
-    pub(super) fn start(&self, stdio: &[OwnedFd]) -> Result<Pid, NotStarted> {
-        let mut attempt = Attempt {
+    pub(super) fn start(&self, stdio: &[OwnedFd]) -> Result<Pid, ProgramStartFailure> {
+        let mut attempt = ProgramStartAttempt {
             executable: self,
             stdio,
             arguments: pointers(&self.arguments),
@@ -75,8 +75,10 @@ impl Executable {
             )
         };
         let child = Pid::from_raw(child.max(0));
-        let child = child
-            .ok_or_else(|| NotStarted { tried: "start a process", error: io::Error::last_os_error() })?;
+        let child = child.ok_or_else(|| ProgramStartFailure {
+            tried: "start a process",
+            error: io::Error::last_os_error(),
+        })?;
         match attempt.failure {
             None => Ok(child),
             Some(failure) => {
@@ -91,25 +93,26 @@ impl Executable {
 /// Entry point of the new process, until exec.
 extern "C" fn execute_program(attempt: *mut c_void) -> c_int {
     // SAFETY: the pointer is to the attempt of the parent, which is suspended.
-    let attempt = unsafe { &mut *attempt.cast::<Attempt>() };
+    let attempt = unsafe { &mut *attempt.cast::<ProgramStartAttempt>() };
     attempt.failure = Some(match attempt.prepare() {
-        Ok(()) => NotStarted { tried: "execute", error: attempt.execute() },
+        Ok(()) => ProgramStartFailure { tried: "execute", error: attempt.execute() },
         Err(failure) => failure,
     });
     // SAFETY: _exit(2) ends the process immediately, without running the parent's exit handlers.
     unsafe { libc::_exit(127) }
 }
 
-impl Attempt<'_> {
-    fn prepare(&self) -> Result<(), NotStarted> {
-        let failed =
-            |tried: &'static str| move |error: rustix::io::Errno| NotStarted { tried, error: error.into() };
+impl ProgramStartAttempt<'_> {
+    fn prepare(&self) -> Result<(), ProgramStartFailure> {
+        let failed = |tried: &'static str| {
+            move |error: rustix::io::Errno| ProgramStartFailure { tried, error: error.into() }
+        };
         rustix::process::setsid().map_err(failed("start a session"))?;
         reset_signals();
         for (number, descriptor) in (0..).zip(self.stdio) {
             // SAFETY: dup2 replaces descriptors 0 to 2 of this process, which no code in it owns: they are /dev/null.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), number) } < 0 {
-                return Err(NotStarted {
+                return Err(ProgramStartFailure {
                     tried: "connect the standard streams",
                     error: io::Error::last_os_error(),
                 });
@@ -119,14 +122,17 @@ impl Attempt<'_> {
             // Makes the terminal the controlling one of the new session, so that Ctrl-C and the like reach the program.
             // SAFETY: TIOCSCTTY takes a number and changes no memory.
             if unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
-                return Err(NotStarted { tried: "take the terminal", error: io::Error::last_os_error() });
+                return Err(ProgramStartFailure {
+                    tried: "take the terminal",
+                    error: io::Error::last_os_error(),
+                });
             }
         }
         // Before the working directory is entered: `/proc/self/fd/7` as a working directory would give the program a
         // descriptor of ours (CVE-2024-21626).
         // SAFETY: this process uses no other descriptors from here on; its descriptors are copies of the parent's.
         unsafe { menace_isolation::descriptors::close_all_but(&[0, 1, 2]) }
-            .map_err(|error| NotStarted { tried: "close inherited files", error })?;
+            .map_err(|error| ProgramStartFailure { tried: "close inherited files", error })?;
         rustix::process::chdir(self.executable.directory.as_c_str())
             .map_err(failed("enter the working directory"))?;
         if let Some(seconds) = self.executable.cpu_seconds {

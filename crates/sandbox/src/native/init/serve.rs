@@ -5,19 +5,22 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use menace_isolation::{Step, StepError, descriptors, seccomp::Denials};
-use menace_model::sandbox::Denial;
+use menace_isolation::{StepContext, StepError, descriptors, seccomp::DeniedSyscallCounts};
+use menace_model::sandbox::DeniedSyscall;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
 
 use super::connections;
-use super::enter::{Inside, begin, enter};
-use super::files;
+use super::file_work;
 use super::inspect::{children_usage, disk_is_full, inspect, io_counts, own_cpu_us, usage_numbers};
-use super::jobs::{Job, JobKind, Note, write_note};
+use super::jobs::{InitJob, InitJobKind, JobNote, write_note};
 use super::leader::{children_of, descendants_of, lead};
-use super::program::{Executable, NotStarted, reset_signals};
-use crate::native::protocol::{End, Joining, Kind, Order, Program, Report, Request, Work};
+use super::program::{ExecutableProgram, ProgramStartFailure, reset_signals};
+use super::set_up::{InitResources, begin, enter};
+use crate::native::protocol::{
+    InitFileWork, InitReport, InitRequest, JobEnd, JoinCgroupsMessage, ProgramSpec, SandboxOrder,
+    SandboxPurpose,
+};
 use menace_guest::terminals;
 use menace_isolation::channel::{receive, send};
 
@@ -25,7 +28,7 @@ use menace_isolation::channel::{receive, send};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Main function of an init process.
-pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> ! {
+pub(in crate::native) fn main(order: &SandboxOrder, channel: &OwnedFd, joined: Vec<OwnedFd>) -> ! {
     let code = match start(order, channel, joined) {
         Ok(mut init) => init.serve(channel).map_or(1, |()| 0),
         Err(()) => 1,
@@ -39,8 +42,8 @@ pub(in crate::native) fn spare_main(launcher: OwnedFd) -> ! {
     // The name shows in the host's process list that this is not a stale sandbox.
     let begun = name_this_process(c"menace: spare")
         .and_then(|()| detach_from_launcher(&launcher, &[]))
-        .and_then(|()| begin(Kind::Final, None));
-    let code = match receive::<Order>(&launcher) {
+        .and_then(|()| begin(SandboxPurpose::Final, None));
+    let code = match receive::<SandboxOrder>(&launcher) {
         Ok(Some((order, descriptors))) => {
             let mut descriptors = descriptors.into_iter();
             let served = descriptors.next().ok_or(()).and_then(|channel| {
@@ -58,7 +61,7 @@ pub(in crate::native) fn spare_main(launcher: OwnedFd) -> ! {
 }
 
 /// Sets up the sandbox and reports that it is ready. An error was reported when this returns.
-fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
+fn start(order: &SandboxOrder, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<InitProcess, ()> {
     let begun = detach_from_launcher(channel, &joined)
         .and_then(|()| begin(order.kind, order.own_skeleton.as_deref()));
     complete_set_up(order, channel, joined, begun)
@@ -71,16 +74,16 @@ fn name_this_process(name: &CStr) -> Result<(), StepError> {
 /// Resets signals and closes the descriptors of the launcher.
 fn detach_from_launcher(channel: &OwnedFd, joined: &[OwnedFd]) -> Result<(), StepError> {
     reset_signals();
-    keep_only(channel, joined).step(|| "close inherited files")
+    close_other_descriptors(channel, joined).step(|| "close inherited files")
 }
 
 /// Completes the set-up and reports that the sandbox is ready. An error was reported when this returns.
 fn complete_set_up(
-    order: &Order,
+    order: &SandboxOrder,
     channel: &OwnedFd,
     joined: Vec<OwnedFd>,
     begun: Result<(), StepError>,
-) -> Result<Init, ()> {
+) -> Result<InitProcess, ()> {
     let result = begun
         .and_then(|()| name_this_process(c"menace: sandbox"))
         .and_then(|()| if order.joins_later { receive_joined(channel) } else { Ok(joined) })
@@ -92,19 +95,19 @@ fn complete_set_up(
             let left_out = inside.scratch.left_out.clone();
             block_signals(&[libc::SIGCHLD]);
             let descriptors: Vec<_> = handed_over.iter().map(AsFd::as_fd).collect();
-            send(channel, &Report::Ready { left_out }, &descriptors).map_err(drop)?;
+            send(channel, &InitReport::Ready { left_out }, &descriptors).map_err(drop)?;
             drop(handed_over);
-            Ok(Init {
+            Ok(InitProcess {
                 inside,
                 jobs: Vec::new(),
-                denials: Denials::default(),
+                denials: DeniedSyscallCounts::default(),
                 is_stopped: false,
                 is_over: false,
             })
         }
         Err(error) => {
             // If the send fails too, the caller has closed the channel and does not want the sandbox.
-            drop(send(channel, &Report::Failed(error), &[]));
+            drop(send(channel, &InitReport::Failed(error), &[]));
             Err(())
         }
     }
@@ -112,8 +115,8 @@ fn complete_set_up(
 
 /// Waits for the cgroups. A caller that failed to create them closes the channel instead, and no program is started.
 fn receive_joined(channel: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
-    match receive::<Joining>(channel) {
-        Ok(Some((Joining, joined))) => Ok(joined),
+    match receive::<JoinCgroupsMessage>(channel) {
+        Ok(Some((JoinCgroupsMessage, joined))) => Ok(joined),
         Ok(None) => Err(io::Error::from_raw_os_error(libc::ECANCELED)),
         Err(error) => Err(error),
     }
@@ -121,7 +124,7 @@ fn receive_joined(channel: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
 }
 
 /// Closes all other inherited descriptors and redirects the standard streams to `/dev/null`.
-pub(in crate::native) fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io::Result<()> {
+pub(in crate::native) fn close_other_descriptors(channel: &OwnedFd, joined: &[OwnedFd]) -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for number in 0..3 {
         // SAFETY: no code in this process owns its standard streams.
@@ -137,31 +140,36 @@ pub(in crate::native) fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io:
 
 /// Closes the descriptors that work with a caller's path does not need: a symlink in the sandbox to `/proc/self/fd/7`
 /// must not lead to a file of ours. Work on the layer has no such path and reaches it by its descriptor.
-fn keep_only_for(work: &Work, notes: &OwnedFd, archive: &OwnedFd, scratch: BorrowedFd) -> io::Result<()> {
+fn close_descriptors_for_work(
+    work: &InitFileWork,
+    notes: &OwnedFd,
+    archive: &OwnedFd,
+    scratch: BorrowedFd,
+) -> io::Result<()> {
     let mut kept = vec![0, 1, 2, notes.as_raw_fd(), archive.as_raw_fd()];
     match work {
-        Work::PackLayer | Work::ListLayer => kept.push(scratch.as_raw_fd()),
-        Work::Unpack { .. }
-        | Work::Pack { .. }
-        | Work::Remove { .. }
-        | Work::Files(_)
-        | Work::Watch { .. } => {}
+        InitFileWork::PackLayer | InitFileWork::ListLayer => kept.push(scratch.as_raw_fd()),
+        InitFileWork::Unpack { .. }
+        | InitFileWork::Pack { .. }
+        | InitFileWork::Remove { .. }
+        | InitFileWork::Files(_)
+        | InitFileWork::Watch { .. } => {}
     }
     // SAFETY: the child uses only these descriptors from here on, and exits without closing inherited ones.
     unsafe { descriptors::close_all_but(&kept) }
 }
 
-struct Init {
-    inside: Inside,
-    jobs: Vec<Job>,
-    denials: Denials,
+struct InitProcess {
+    inside: InitResources,
+    jobs: Vec<InitJob>,
+    denials: DeniedSyscallCounts,
     /// All processes were stopped on request, and not by a program.
     is_stopped: bool,
     /// The only program of the sandbox has ended.
     is_over: bool,
 }
 
-impl Init {
+impl InitProcess {
     fn serve(&mut self, channel: &OwnedFd) -> io::Result<()> {
         let children = signal_descriptor(libc::SIGCHLD)?;
         while !self.is_over {
@@ -177,7 +185,7 @@ impl Init {
                 self.read_notes(channel)?;
             }
             if ready.channel {
-                match receive::<Request>(channel)? {
+                match receive::<InitRequest>(channel)? {
                     Some((request, descriptors)) => self.handle(channel, request, descriptors)?,
                     // The caller is gone, so the sandbox ends.
                     None => return Ok(()),
@@ -187,13 +195,16 @@ impl Init {
         Ok(())
     }
 
-    fn wait(&self, channel: &OwnedFd, children: &OwnedFd) -> io::Result<Ready> {
+    fn wait(&self, channel: &OwnedFd, children: &OwnedFd) -> io::Result<ReadyEventSources> {
         let mut polled = vec![PollFd::new(channel, PollFlags::IN), PollFd::new(children, PollFlags::IN)];
         let refusals = self.inside.refusals.as_ref();
         polled.extend(refusals.map(|listener| PollFd::new(listener, PollFlags::IN)));
         let pipes_from = polled.len();
         polled.extend(
-            self.jobs.iter().filter_map(Job::pipe).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)),
+            self.jobs
+                .iter()
+                .filter_map(InitJob::pipe)
+                .map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)),
         );
         loop {
             match poll(&mut polled, None) {
@@ -203,7 +214,7 @@ impl Init {
             }
         }
         let is_ready = |index: usize| polled.get(index).is_some_and(|fd| !fd.revents().is_empty());
-        Ok(Ready {
+        Ok(ReadyEventSources {
             channel: is_ready(0),
             children: is_ready(1),
             refusals: refusals.is_some() && is_ready(2),
@@ -211,50 +222,55 @@ impl Init {
         })
     }
 
-    fn handle(&mut self, channel: &OwnedFd, request: Request, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+    fn handle(
+        &mut self,
+        channel: &OwnedFd,
+        request: InitRequest,
+        descriptors: Vec<OwnedFd>,
+    ) -> io::Result<()> {
         match request {
-            Request::Run { job, program, once } => self.run(channel, job, &program, once, &descriptors),
-            Request::Work { job, work } => self.work(channel, job, &work, descriptors),
-            Request::Signal { job, signal } => {
+            InitRequest::Run { job, program, once } => self.run(channel, job, &program, once, &descriptors),
+            InitRequest::Work { job, work } => self.work(channel, job, &work, descriptors),
+            InitRequest::Signal { job, signal } => {
                 if let Some(program) = self.find(job).and_then(|job| job.program) {
                     // SAFETY: kill(2) with a process of ours; an unknown signal is an error without effect.
                     unsafe { libc::kill(program.as_raw_pid(), signal) };
                 }
                 Ok(())
             }
-            Request::Kill { job } => {
+            InitRequest::Kill { job } => {
                 self.kill(job);
                 Ok(())
             }
-            Request::SignalAll { job, signal } => {
+            InitRequest::SignalAll { job, signal } => {
                 self.is_stopped = signal == libc::SIGSTOP;
                 // SAFETY: -1 means every process that this one may signal but itself: all others of the namespace.
                 unsafe { libc::kill(-1, signal) };
-                send(channel, &Report::Signalled { job }, &[])
+                send(channel, &InitReport::Signalled { job }, &[])
             }
-            Request::Inspect { job } => {
+            InitRequest::Inspect { job } => {
                 let inspection = inspect(&self.inside)?;
-                send(channel, &Report::Inspected { job, inspection }, &[])
+                send(channel, &InitReport::Inspected { job, inspection }, &[])
             }
-            Request::Connect { job, port } => match connections::open(port) {
-                Ok(socket) => send(channel, &Report::Connecting { job }, &[socket.as_fd()]),
+            InitRequest::Connect { job, port } => match connections::open(port) {
+                Ok(socket) => send(channel, &InitReport::Connecting { job }, &[socket.as_fd()]),
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                    send(channel, &Report::NotStarted { job, errno, reason: "connect".into() }, &[])
+                    send(channel, &InitReport::NotStarted { job, errno, reason: "connect".into() }, &[])
                 }
             },
         }
     }
 
-    fn find(&self, id: u64) -> Option<&Job> {
+    fn find(&self, id: u64) -> Option<&InitJob> {
         self.jobs.iter().find(|job| job.id == id)
     }
 
     fn kill(&self, id: u64) {
         let Some(job) = self.find(id) else { return };
         let signal = match job.kind {
-            JobKind::Led => Signal::TERM,
-            JobKind::Alone | JobKind::Work => Signal::KILL,
+            InitJobKind::Led => Signal::TERM,
+            InitJobKind::Alone | InitJobKind::Work => Signal::KILL,
         };
         // The child may have ended in between; its end is reported anyway.
         drop(kill_process(job.child, signal).map_err(io::Error::from));
@@ -264,77 +280,84 @@ impl Init {
         &mut self,
         channel: &OwnedFd,
         id: u64,
-        program: &Program,
+        program: &ProgramSpec,
         once: bool,
         stdio: &[OwnedFd],
     ) -> io::Result<()> {
-        let Ok(executable) = Executable::new(program) else {
+        let Ok(executable) = ExecutableProgram::new(program) else {
             let reason = "pass text with a zero byte".to_owned();
-            return send(channel, &Report::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
+            return send(channel, &InitReport::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
         };
         let terminal = match program.terminal.map(terminals::open).transpose() {
             Ok(terminal) => terminal,
-            Err(error) => return self.keep(channel, id, Err(error)),
+            Err(error) => return self.add_job(channel, id, Err(error)),
         };
         let of_terminal;
         let stdio = match terminal {
             None => stdio,
             Some(terminal) => {
-                send(channel, &Report::Terminal { job: id }, &[terminal.ours.as_fd()])?;
+                send(channel, &InitReport::Terminal { job: id }, &[terminal.ours.as_fd()])?;
                 of_terminal = terminal.theirs;
                 &of_terminal[..]
             }
         };
         if stdio.len() < 3 {
-            return self.keep(channel, id, Err(lost_descriptors()));
+            return self.add_job(channel, id, Err(lost_descriptors()));
         }
         if !program.alone {
-            return self.keep(
+            return self.add_job(
                 channel,
                 id,
-                Job::start(id, JobKind::Led, |notes| lead(&executable, stdio, notes)),
+                InitJob::start(id, InitJobKind::Led, |notes| lead(&executable, stdio, notes)),
             );
         }
         match executable.start(stdio) {
             Ok(program) => {
-                let mut job = Job::alone(id, program);
+                let mut job = InitJob::alone(id, program);
                 if once {
                     job.is_only_one = true;
                     job.own_cpu_before_us = self.inside.cpu_when_joined_us;
                 }
-                self.keep(channel, id, Ok(job))?;
-                send(channel, &Report::Started { job: id }, &[])
+                self.add_job(channel, id, Ok(job))?;
+                send(channel, &InitReport::Started { job: id }, &[])
             }
-            Err(NotStarted { tried, error }) => {
+            Err(ProgramStartFailure { tried, error }) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                send(channel, &Report::NotStarted { job: id, errno, reason: tried.into() }, &[])
+                send(channel, &InitReport::NotStarted { job: id, errno, reason: tried.into() }, &[])
             }
         }
     }
 
-    fn work(&mut self, channel: &OwnedFd, id: u64, work: &Work, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+    fn work(
+        &mut self,
+        channel: &OwnedFd,
+        id: u64,
+        work: &InitFileWork,
+        descriptors: Vec<OwnedFd>,
+    ) -> io::Result<()> {
         let scratch = self.inside.scratch.directory.as_fd();
         let Some(archive) = descriptors.into_iter().next() else {
-            return self.keep(channel, id, Err(lost_descriptors()));
+            return self.add_job(channel, id, Err(lost_descriptors()));
         };
-        let started = Job::start(id, JobKind::Work, |notes| {
+        let started = InitJob::start(id, InitJobKind::Work, |notes| {
             reset_signals();
-            let closed = keep_only_for(work, notes, &archive, scratch).map_err(|error| error.to_string());
-            let code = match closed.and_then(|()| files::work(work, scratch, archive)) {
+            let closed =
+                close_descriptors_for_work(work, notes, &archive, scratch).map_err(|error| error.to_string());
+            let code = match closed.and_then(|()| file_work::work(work, scratch, archive)) {
                 Ok(()) => 0,
                 Err(problem) => {
-                    drop(write_note(notes, &Note::Problem(shorten(problem))));
+                    drop(write_note(notes, &JobNote::Problem(shorten(problem))));
                     1
                 }
             };
             // SAFETY: as above.
             unsafe { libc::_exit(code) }
         });
-        self.keep(channel, id, started)
+        self.add_job(channel, id, started)
     }
 
     /// Adds a started job; a failed start is reported, because the sandbox itself continues.
-    fn keep(&mut self, channel: &OwnedFd, id: u64, started: io::Result<Job>) -> io::Result<()> {
+    fn add_job(&mut self, channel: &OwnedFd, id: u64, started: io::Result<InitJob>) -> io::Result<()> {
         match started {
             Ok(mut job) => {
                 job.io_before = io_counts(&self.inside.io_counts)?;
@@ -343,7 +366,11 @@ impl Init {
             }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                send(channel, &Report::NotStarted { job: id, errno, reason: "start a process".into() }, &[])
+                send(
+                    channel,
+                    &InitReport::NotStarted { job: id, errno, reason: "start a process".into() },
+                    &[],
+                )
             }
         }
     }
@@ -359,9 +386,9 @@ impl Init {
     fn read_notes(&mut self, channel: &OwnedFd) -> io::Result<()> {
         for job in &mut self.jobs {
             for note in job.read_notes() {
-                if let Note::Started(program) = note {
+                if let JobNote::Started(program) = note {
                     job.program = Pid::from_raw(program);
-                    send(channel, &Report::Started { job: job.id }, &[])?;
+                    send(channel, &InitReport::Started { job: job.id }, &[])?;
                 } else {
                     job.last_note = Some(note);
                 }
@@ -388,7 +415,7 @@ impl Init {
     /// timeout, and a stopped worker blocks its caller forever. The processes of a killed leader end with it.
     fn end_stopped(&self, index: usize) {
         if let Some(job) = self.jobs.get(index)
-            && job.kind != JobKind::Alone
+            && job.kind != InitJobKind::Alone
             && !self.is_stopped
         {
             // A stopped process cannot have ended.
@@ -409,39 +436,43 @@ impl Init {
         Ok(())
     }
 
-    fn finish(&mut self, channel: &OwnedFd, job: Job, status: End) -> io::Result<()> {
+    fn finish(&mut self, channel: &OwnedFd, job: InitJob, status: JobEnd) -> io::Result<()> {
         // A leader that was killed by its program cannot report any more which processes belonged to it. And no process
         // may outlive a program that had the sandbox for itself.
-        if job.kind == JobKind::Alone || (job.kind == JobKind::Led && job.last_note.is_none()) {
+        if job.kind == InitJobKind::Alone || (job.kind == InitJobKind::Led && job.last_note.is_none()) {
             self.end_strays()?;
         }
         let mut end = match (job.kind, job.last_note) {
-            (_, Some(Note::NotStarted { errno, reason })) => {
-                return send(channel, &Report::NotStarted { job: job.id, errno, reason }, &[]);
+            (_, Some(JobNote::NotStarted { errno, reason })) => {
+                return send(channel, &InitReport::NotStarted { job: job.id, errno, reason }, &[]);
             }
-            (JobKind::Led, Some(Note::Ended(end))) => end,
-            (_, Some(Note::Problem(problem))) => End { problem: Some(problem), ..status },
-            (JobKind::Alone, _) => {
+            (InitJobKind::Led, Some(JobNote::Ended(end))) => end,
+            (_, Some(JobNote::Problem(problem))) => JobEnd { problem: Some(problem), ..status },
+            (InitJobKind::Alone, _) => {
                 let (cpu_user_us, cpu_system_us, largest_process_bytes) = children_usage();
-                End { cpu_user_us, cpu_system_us, largest_process_bytes, ..status }
+                JobEnd { cpu_user_us, cpu_system_us, largest_process_bytes, ..status }
             }
-            (JobKind::Led | JobKind::Work, _) => status,
+            (InitJobKind::Led | InitJobKind::Work, _) => status,
         };
         self.serve_refusals()?;
         let (read, written) = io_counts(&self.inside.io_counts)?;
         (end.io_read_bytes, end.io_write_bytes) = (read - job.io_before.0, written - job.io_before.1);
         end.disk_full = disk_is_full(self.inside.scratch.directory.as_fd())?;
-        end.denied =
-            self.denials.take().into_iter().map(|(syscall, count)| Denial { syscall, count }).collect();
+        end.denied = self
+            .denials
+            .take()
+            .into_iter()
+            .map(|(syscall, count)| DeniedSyscall { syscall, count })
+            .collect();
         end.own_cpu_us = own_cpu_us().saturating_sub(job.own_cpu_before_us);
         end.wall_us = u64::try_from(job.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.is_over = job.is_only_one;
-        send(channel, &Report::Ended { job: job.id, end }, &[])
+        send(channel, &InitReport::Ended { job: job.id, end }, &[])
     }
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "one for each source of events")]
-struct Ready {
+struct ReadyEventSources {
     channel: bool,
     children: bool,
     refusals: bool,
@@ -488,12 +519,12 @@ pub(super) fn has_children() -> bool {
 }
 
 /// Whether the wait status is a stop and not an end.
-fn is_stop(end: &End) -> bool {
+fn is_stop(end: &JobEnd) -> bool {
     end.exit_code.is_none() && end.signal.is_none()
 }
 
 /// Waits for the given child, or for any.
-pub(super) fn wait_for_child(child: Option<Pid>, options: libc::c_int) -> Option<(Pid, End)> {
+pub(super) fn wait_for_child(child: Option<Pid>, options: libc::c_int) -> Option<(Pid, JobEnd)> {
     let selector = child.map_or(-1, Pid::as_raw_pid);
     let mut status = 0;
     // SAFETY: all zero is a valid `rusage`.
@@ -504,7 +535,8 @@ pub(super) fn wait_for_child(child: Option<Pid>, options: libc::c_int) -> Option
     let (cpu_user_us, cpu_system_us, largest_process_bytes) = usage_numbers(&usage);
     let exit_code = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
     let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
-    let end = End { exit_code, signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..End::default() };
+    let end =
+        JobEnd { exit_code, signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..JobEnd::default() };
     Some((pid, end))
 }
 

@@ -6,22 +6,22 @@
 use std::time::{Duration, Instant};
 
 use menace_model::network::NetworkReport;
-use menace_model::sandbox::Usage;
+use menace_model::sandbox::ResourceUsage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::call::{CallSpec, RawOutcome};
-use super::calls::{PATIENCE, Zygote, request_of};
-use super::keeper::Keeper;
-use super::line::{LONGEST_RESULT, Line};
-use super::slots::{Before, Slot};
+use super::call_spec::{CallSpec, RawOutcome};
+use super::call_streams::{CallStreams, LONGEST_RESULT};
+use super::isolated_calls::{PATIENCE, Zygote, encode_request};
+use super::slot_supervisor::SlotSupervisor;
+use super::slots::{Slot, SlotStartCounters};
 use crate::SandboxError;
-use crate::native::pipes::{Kept, Reading};
+use crate::native::pipes::{OutputCapture, ProgramOutputPipe};
 
 /// Report of the module process after a call.
 #[derive(Debug, Deserialize)]
-struct Head {
+struct BatchCallReport {
     status: i32,
     clean: bool,
     cpu_user_us: u64,
@@ -30,7 +30,7 @@ struct Head {
 }
 
 /// Result of a call in a batch.
-enum Made {
+enum BatchCallResult {
     /// An ordinary call; the batch continues.
     Ordinary(Box<RawOutcome>),
     /// A timeout or out-of-memory kill; the sandbox is not used again.
@@ -40,10 +40,10 @@ enum Made {
 }
 
 /// Process that has imported a module, and its sandbox.
-struct Session {
+struct BatchSession {
     slot: Slot,
-    keeper: Keeper,
-    line: Line,
+    keeper: SlotSupervisor,
+    line: CallStreams,
 }
 
 impl Zygote {
@@ -54,7 +54,7 @@ impl Zygote {
         specs: &[CallSpec],
     ) -> Result<Vec<RawOutcome>, SandboxError> {
         let mut made = Vec::with_capacity(specs.len());
-        let mut session: Option<Session> = None;
+        let mut session: Option<BatchSession> = None;
         while let Some(spec) = specs.get(made.len()) {
             // For a single call, a plain sandbox is cheaper than a batch session.
             if session.is_none() && specs.len() - made.len() > 1 {
@@ -72,15 +72,15 @@ impl Zygote {
                 continue;
             };
             match open.call(spec, self.output_limit()).await? {
-                Made::Ordinary(outcome) => {
+                BatchCallResult::Ordinary(outcome) => {
                     made.push(*outcome);
                     session = Some(open);
                 }
-                Made::Last(outcome) => {
+                BatchCallResult::Last(outcome) => {
                     open.abandon().await;
                     made.push(*outcome);
                 }
-                Made::Unusual => {
+                BatchCallResult::Unusual => {
                     open.abandon().await;
                     made.push(self.call(spec).await?);
                 }
@@ -93,14 +93,22 @@ impl Zygote {
     }
 
     /// Imports the module in a sandbox; `None` when calls cannot share the import.
-    async fn open_session(&self, module: &str, first: &CallSpec) -> Result<Option<Session>, SandboxError> {
+    async fn open_session(
+        &self,
+        module: &str,
+        first: &CallSpec,
+    ) -> Result<Option<BatchSession>, SandboxError> {
         let mut slot = self.take_slot().await;
-        let Some(supervisor) = self.keeper(&mut slot).await? else { return Ok(None) };
+        let Some(supervisor) = self.ready_supervisor(&mut slot).await? else { return Ok(None) };
         // The timeout of each call is enforced here; the supervisor only has to end with the session.
-        let Some(streams) = Line::open(&supervisor, Duration::from_hours(24)).await? else { return Ok(None) };
-        let mut session = Session { slot, keeper: supervisor, line: streams };
-        let request = request_of(&json!({"kind": "batch", "module": module, "of": first.request["kind"]}))?;
-        let is_ready = match tokio::time::timeout(first.timeout, session.line.ask(&request)).await {
+        let Some(streams) = CallStreams::open(&supervisor, Duration::from_hours(24)).await? else {
+            return Ok(None);
+        };
+        let mut session = BatchSession { slot, keeper: supervisor, line: streams };
+        let request =
+            encode_request(&json!({"kind": "batch", "module": module, "of": first.request["kind"]}))?;
+        let is_ready = match tokio::time::timeout(first.timeout, session.line.request_answer(&request)).await
+        {
             Ok(Some(answer)) => {
                 if !answer["why_not"].is_null() {
                     tracing::debug!("no shared import for calls of {module}: {}", answer["why_not"]);
@@ -117,19 +125,19 @@ impl Zygote {
     }
 }
 
-impl Session {
-    async fn call(&mut self, spec: &CallSpec, output_limit: u64) -> Result<Made, SandboxError> {
-        let request = request_of(&spec.request)?;
+impl BatchSession {
+    async fn call(&mut self, spec: &CallSpec, output_limit: u64) -> Result<BatchCallResult, SandboxError> {
+        let request = encode_request(&spec.request)?;
         let before = self.slot.before()?;
         let began = Instant::now();
         let answered =
-            tokio::time::timeout(spec.timeout, self.line.converse_once(&request, output_limit)).await;
+            tokio::time::timeout(spec.timeout, self.line.exchange_call(&request, output_limit)).await;
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
         let Ok(reply) = answered else {
-            return Ok(Made::Last(Box::new(self.timed_out(&before, wall_ms)?)));
+            return Ok(BatchCallResult::Last(Box::new(self.timed_out(&before, wall_ms)?)));
         };
-        let Some((head, returned, stdout, stderr)) = reply else { return Ok(Made::Unusual) };
-        let measured = Usage {
+        let Some((head, returned, stdout, stderr)) = reply else { return Ok(BatchCallResult::Unusual) };
+        let measured = ResourceUsage {
             cpu_user_ms: Some(head.cpu_user_us as f64 / 1e3),
             cpu_system_ms: Some(head.cpu_system_us as f64 / 1e3),
             peak_rss_bytes: Some(head.largest_process_bytes),
@@ -140,20 +148,21 @@ impl Session {
         let (usage, oom) = self.slot.after(&before, measured)?;
         if oom && head.status == libc::SIGKILL && returned.is_none() {
             // Of all processes in the group, the kernel killed the call and left the module process.
-            let killed = ended(None, Some(libc::SIGKILL), wall_ms, usage, (stdout, stderr));
-            return Ok(Made::Last(Box::new(RawOutcome { oom, ..killed })));
+            let killed = outcome_of_exit(None, Some(libc::SIGKILL), wall_ms, usage, (stdout, stderr));
+            return Ok(BatchCallResult::Last(Box::new(RawOutcome { oom, ..killed })));
         }
         if oom || !head.clean || head.status != 0 || returned.is_none() {
             tracing::debug!("rerunning a call alone: {head:?}, out of memory: {oom}");
-            return Ok(Made::Unusual);
+            return Ok(BatchCallResult::Unusual);
         }
-        let ordinary = ended(Some(0), None, wall_ms, usage, (stdout, stderr));
-        Ok(Made::Ordinary(Box::new(RawOutcome { returned, ..ordinary })))
+        let ordinary = outcome_of_exit(Some(0), None, wall_ms, usage, (stdout, stderr));
+        Ok(BatchCallResult::Ordinary(Box::new(RawOutcome { returned, ..ordinary })))
     }
 
-    fn timed_out(&self, before: &Before, wall_ms: f64) -> Result<RawOutcome, SandboxError> {
-        let (usage, oom) = self.slot.after(before, Usage::default())?;
-        let late = ended(None, None, wall_ms, usage, (Kept::new(0), Kept::new(0)));
+    fn timed_out(&self, before: &SlotStartCounters, wall_ms: f64) -> Result<RawOutcome, SandboxError> {
+        let (usage, oom) = self.slot.after(before, ResourceUsage::default())?;
+        let late =
+            outcome_of_exit(None, None, wall_ms, usage, (OutputCapture::new(0), OutputCapture::new(0)));
         Ok(RawOutcome { timed_out: true, oom, ..late })
     }
 
@@ -162,7 +171,7 @@ impl Session {
         let Self { mut slot, keeper: supervisor, line: streams } = self;
         drop(streams);
         if let Ok(Ok(Some(_))) = tokio::time::timeout(PATIENCE, supervisor.end()).await {
-            slot.leave_keeper(supervisor);
+            slot.return_supervisor(supervisor);
         }
     }
 
@@ -179,12 +188,12 @@ impl Session {
 }
 
 /// Outcome of a call with this exit and without an answer of the harness.
-fn ended(
+fn outcome_of_exit(
     exit_code: Option<i32>,
     signal: Option<i32>,
     wall_ms: f64,
-    usage: Usage,
-    (stdout, stderr): (Kept, Kept),
+    usage: ResourceUsage,
+    (stdout, stderr): (OutputCapture, OutputCapture),
 ) -> RawOutcome {
     RawOutcome {
         returned: None,
@@ -203,22 +212,22 @@ fn ended(
     }
 }
 
-impl Line {
+impl CallStreams {
     /// Sends a request that only harness code answers.
-    async fn ask(&mut self, request: &[u8]) -> Option<Value> {
+    async fn request_answer(&mut self, request: &[u8]) -> Option<Value> {
         self.stream.write_all(request).await.ok()?;
         let body = self.read_part().await?;
         serde_json::from_slice(&body).ok()
     }
 
     /// Makes one call of a batch and collects its output until it ends. `None` when the answer is malformed.
-    async fn converse_once(
+    async fn exchange_call(
         &mut self,
         request: &[u8],
         limit: u64,
-    ) -> Option<(Head, Option<Value>, Kept, Kept)> {
+    ) -> Option<(BatchCallReport, Option<Value>, OutputCapture, OutputCapture)> {
         self.stream.write_all(request).await.ok()?;
-        let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
+        let (mut stdout, mut stderr) = (OutputCapture::new(limit), OutputCapture::new(limit));
         let (head, answer) = {
             let (mut out_buffer, mut error_buffer) = (vec![0; 8 << 10], vec![0; 8 << 10]);
             let Self { stream, stdout: out, stderr: error } = self;
@@ -238,7 +247,7 @@ impl Line {
         };
         read_rest(&mut self.stdout, &mut stdout);
         read_rest(&mut self.stderr, &mut stderr);
-        let head: Head = serde_json::from_slice(&head).ok()?;
+        let head: BatchCallReport = serde_json::from_slice(&head).ok()?;
         Some((head, serde_json::from_slice(&answer).ok(), stdout, stderr))
     }
 
@@ -248,7 +257,7 @@ impl Line {
 }
 
 /// Reads the rest of an ended process's pipe.
-fn read_rest(from: &mut Reading, kept: &mut Kept) {
+fn read_rest(from: &mut ProgramOutputPipe, kept: &mut OutputCapture) {
     let mut left = from.waiting();
     while let Some(bytes) = from.try_read(&mut left) {
         kept.add(&bytes);

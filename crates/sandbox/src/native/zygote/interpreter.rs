@@ -5,22 +5,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
-use super::base::Base;
-use super::calls::ZygoteOptions;
+use super::base_sandbox::BaseSandbox;
+use super::isolated_calls::ZygoteOptions;
 use crate::SandboxError;
-use crate::native::backend::Shared;
+use crate::native::backend::NativeBackendState;
 
 /// Warm interpreter that is started on first use and restarted when it died.
-pub(super) struct Interpreter {
-    shared: Arc<Shared>,
+pub(super) struct ZygoteInterpreter {
+    shared: Arc<NativeBackendState>,
     options: ZygoteOptions,
-    base: Mutex<Option<Arc<Base>>>,
+    base: Mutex<Option<Arc<BaseSandbox>>>,
     starts: AtomicU64,
 }
 
-impl Interpreter {
+impl ZygoteInterpreter {
     /// Creates the handle without starting the interpreter. `parallel` is the maximum number of concurrent calls.
-    pub(super) fn new(shared: &Arc<Shared>, options: &ZygoteOptions, parallel: usize) -> Arc<Self> {
+    pub(super) fn new(
+        shared: &Arc<NativeBackendState>,
+        options: &ZygoteOptions,
+        parallel: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
             options: ZygoteOptions { parallel, ..options.clone() },
@@ -34,19 +38,19 @@ impl Interpreter {
         self.starts.load(Ordering::Relaxed).saturating_sub(1)
     }
 
-    pub(super) async fn base(&self) -> Result<Arc<Base>, SandboxError> {
+    pub(super) async fn base(&self) -> Result<Arc<BaseSandbox>, SandboxError> {
         let mut base = self.base.lock().await;
         if let Some(base) = &*base {
             return Ok(Arc::clone(base));
         }
-        let started = Arc::new(Base::start(&self.shared, &self.options).await?);
+        let started = Arc::new(BaseSandbox::start(&self.shared, &self.options).await?);
         self.starts.fetch_add(1, Ordering::Relaxed);
         *base = Some(Arc::clone(&started));
         Ok(started)
     }
 
     /// Forgets a dead interpreter, unless another call has replaced it already.
-    pub(super) async fn give_up(&self, dead: &Arc<Base>) {
+    pub(super) async fn give_up(&self, dead: &Arc<BaseSandbox>) {
         let mut base = self.base.lock().await;
         if base.as_ref().is_some_and(|current| Arc::ptr_eq(current, dead)) {
             *base = None;

@@ -1,17 +1,17 @@
 //! Isolated Python calls in milliseconds: a warm interpreter in a base sandbox forks for every call.
 
-mod around;
-mod base;
+mod base_sandbox;
 mod batch;
-mod call;
-mod calls;
+mod call_environment;
+mod call_spec;
+mod call_streams;
 mod interpreter;
-mod keeper;
-mod line;
+mod isolated_calls;
 mod marshal;
 mod pool;
+mod slot_supervisor;
 mod slots;
 
-pub use call::{CallLimits, CallSpec, RawOutcome, World};
-pub use calls::{Zygote, ZygoteOptions};
-pub use pool::Zygotes;
+pub use call_spec::{CallEnvironment, CallLimits, CallSpec, RawOutcome};
+pub use isolated_calls::{Zygote, ZygoteOptions};
+pub use pool::ZygotePool;

@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use menace_model::sandbox::{Limits, Usage};
+use menace_model::sandbox::{ResourceUsage, SandboxLimits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::keeper::Keeper;
+use super::slot_supervisor::SlotSupervisor;
 use crate::SandboxError;
-use crate::native::backend::Shared;
-use crate::native::cgroup::Group;
+use crate::native::backend::NativeBackendState;
+use crate::native::cgroup::ControlGroup;
 use crate::native::{cpu_time, limits};
 
 /// All slots of a zygote.
-pub(super) struct Slots {
-    free: Arc<Mutex<VecDeque<Place>>>,
+pub(super) struct SlotPool {
+    free: Arc<Mutex<VecDeque<SlotResources>>>,
     permits: Arc<Semaphore>,
     /// Memory limit of each process, where no group limits that of all.
     pub(super) data_bytes: Option<u64>,
@@ -23,33 +23,33 @@ pub(super) struct Slots {
 
 /// Slot that a call holds. Dropping it returns its resources.
 pub(super) struct Slot {
-    place: Option<Place>,
-    free: Arc<Mutex<VecDeque<Place>>>,
+    place: Option<SlotResources>,
+    free: Arc<Mutex<VecDeque<SlotResources>>>,
     _permit: OwnedSemaphorePermit,
 }
 
 /// Resources of a slot.
-struct Place {
-    group: Option<Group>,
+struct SlotResources {
+    group: Option<ControlGroup>,
     joined: Vec<OwnedFd>,
     /// Supervisor of the slot; `None` before the first call and after an abandoned call.
-    keeper: Option<Keeper>,
+    keeper: Option<SlotSupervisor>,
 }
 
 /// Counters of a slot before a call.
-pub(super) struct Before {
-    usage: Usage,
+pub(super) struct SlotStartCounters {
+    usage: ResourceUsage,
     oom_kills: u64,
 }
 
-impl Slots {
+impl SlotPool {
     pub(super) fn new(
-        shared: &Shared,
-        limits: &Limits,
+        shared: &NativeBackendState,
+        limits: &SandboxLimits,
         parallel: usize,
         id: &str,
     ) -> Result<Self, SandboxError> {
-        let kept = limits::keep(limits, &shared.hierarchies);
+        let kept = limits::assign(limits, &shared.hierarchies);
         let mut free = VecDeque::new();
         for number in 0..parallel {
             let id = format!("{id}-{number}");
@@ -58,8 +58,8 @@ impl Slots {
             } else {
                 None
             };
-            let joined = group.as_ref().map_or(Ok(Vec::new()), Group::late_join_descriptors)?;
-            free.push_back(Place { group, joined, keeper: None });
+            let joined = group.as_ref().map_or(Ok(Vec::new()), ControlGroup::late_join_descriptors)?;
+            free.push_back(SlotResources { group, joined, keeper: None });
         }
         Ok(Self {
             free: Arc::new(Mutex::new(free)),
@@ -83,12 +83,12 @@ impl Slot {
     }
 
     /// Takes the slot's supervisor. An abandoned call does not return it, which ends the supervisor.
-    pub(super) fn take_keeper(&mut self) -> Option<Keeper> {
+    pub(super) fn take_supervisor(&mut self) -> Option<SlotSupervisor> {
         self.place.as_mut()?.keeper.take()
     }
 
     /// Returns the supervisor for the next call.
-    pub(super) fn leave_keeper(&mut self, supervisor: Keeper) {
+    pub(super) fn return_supervisor(&mut self, supervisor: SlotSupervisor) {
         if let Some(resources) = &mut self.place {
             resources.keeper = Some(supervisor);
         }
@@ -99,23 +99,29 @@ impl Slot {
         self.group().and_then(|group| group.pids_now().ok().flatten()).is_some_and(|count| count > 0)
     }
 
-    fn group(&self) -> Option<&Group> {
+    fn group(&self) -> Option<&ControlGroup> {
         self.place.as_ref()?.group.as_ref()
     }
 
     /// Reads the counters before the call.
-    pub(super) fn before(&self) -> Result<Before, SandboxError> {
-        let Some(group) = self.group() else { return Ok(Before { usage: Usage::default(), oom_kills: 0 }) };
+    pub(super) fn before(&self) -> Result<SlotStartCounters, SandboxError> {
+        let Some(group) = self.group() else {
+            return Ok(SlotStartCounters { usage: ResourceUsage::default(), oom_kills: 0 });
+        };
         group.reset_peak()?;
-        Ok(Before { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
+        Ok(SlotStartCounters { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
     }
 
     /// Resources that the call consumed, as far as the group counted them, and whether memory ran out.
-    pub(super) fn after(&self, before: &Before, measured: Usage) -> Result<(Usage, bool), SandboxError> {
+    pub(super) fn after(
+        &self,
+        before: &SlotStartCounters,
+        measured: ResourceUsage,
+    ) -> Result<(ResourceUsage, bool), SandboxError> {
         let Some(group) = self.group() else { return Ok((measured, false)) };
         let now = group.usage()?;
         let (cpu_user_ms, cpu_system_ms) = cpu_time::between(&before.usage, &now, &measured, 0.0);
-        let usage = Usage {
+        let usage = ResourceUsage {
             cpu_user_ms,
             cpu_system_ms,
             peak_rss_bytes: now.peak_rss_bytes.or(measured.peak_rss_bytes),

@@ -5,14 +5,16 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use menace_model::sandbox::{ExecOutcome, ExecRequest, Limits, SandboxSpec, User, Workspace};
+use menace_model::sandbox::{
+    ExecOutcome, ExecRequest, SandboxLimits, SandboxSpec, SandboxUser, WorkspaceContent,
+};
 use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::{Backend, Sandbox, SandboxError};
-use menace_tracker::history::{History, read};
+use menace_tracker::history::{RoiHistory, read};
 use tokio::sync::watch;
 
 use super::error::ContainerError;
-use super::job::{Job, PLACE};
+use super::job::{PLACE, PresetContainerJob};
 use super::report::PresetReport;
 use crate::calling::{container_user, docker_options};
 use crate::configuration::Configuration;
@@ -28,12 +30,12 @@ const LARGEST: u64 = 256 << 20;
 const MOST_SAID: usize = 2000;
 
 /// Makes containers, one after the other.
-pub(super) struct Containers {
+pub(super) struct PresetContainers {
     options: DockerOptions,
     /// Once the engine has answered.
     backend: Option<DockerBackend>,
     repository: PathBuf,
-    user: User,
+    user: SandboxUser,
     variables: BTreeMap<String, String>,
     /// This program, packed.
     program: tempfile::NamedTempFile,
@@ -41,7 +43,7 @@ pub(super) struct Containers {
 }
 
 /// What a container has measured.
-pub(super) struct Seen {
+pub(super) struct ContainerMeasurement {
     /// What menace printed.
     pub(super) report: serde_json::Value,
     /// What it wrote, by name.
@@ -50,9 +52,9 @@ pub(super) struct Seen {
     pub(super) outcome: ExecOutcome,
 }
 
-impl Seen {
+impl ContainerMeasurement {
     /// What it measured, as a history; nothing if it wrote none, because only some modules were called.
-    pub(super) fn history(&self) -> Result<Option<History>, ContainerError> {
+    pub(super) fn history(&self) -> Result<Option<RoiHistory>, ContainerError> {
         let Some(text) = self.files.get("roi_history.json") else { return Ok(None) };
         match read(&String::from_utf8_lossy(text)) {
             Ok(history) => Ok(Some(history)),
@@ -61,7 +63,7 @@ impl Seen {
     }
 }
 
-impl Containers {
+impl PresetContainers {
     pub(super) fn new(
         configuration: &Configuration,
         repository: &Path,
@@ -84,7 +86,11 @@ impl Containers {
     }
 
     /// Measures a preset. How often that was tried is in the report.
-    pub(super) async fn run(&mut self, job: &Job, report: &mut PresetReport) -> Result<Seen, ContainerError> {
+    pub(super) async fn run(
+        &mut self,
+        job: &PresetContainerJob,
+        report: &mut PresetReport,
+    ) -> Result<ContainerMeasurement, ContainerError> {
         let began = Instant::now();
         let mut wait = FIRST_WAIT;
         loop {
@@ -105,7 +111,7 @@ impl Containers {
         }
     }
 
-    async fn attempt(&mut self, job: &Job) -> Result<Seen, ContainerError> {
+    async fn attempt(&mut self, job: &PresetContainerJob) -> Result<ContainerMeasurement, ContainerError> {
         let backend = match self.backend.take() {
             Some(backend) => backend,
             None => DockerBackend::connect(&self.options).await?,
@@ -136,19 +142,24 @@ pub(super) fn cores() -> Option<f64> {
     std::thread::available_parallelism().ok().map(|cores| cores.get() as f64)
 }
 
-fn spec(job: &Job, repository: &Path, user: User, variables: &BTreeMap<String, String>) -> SandboxSpec {
+fn spec(
+    job: &PresetContainerJob,
+    repository: &Path,
+    user: SandboxUser,
+    variables: &BTreeMap<String, String>,
+) -> SandboxSpec {
     let cores = cores();
     let most = |cpus: f64| cores.map_or(cpus, |cores| cpus.min(cores));
     SandboxSpec {
-        workspace: Workspace::CopyOnWrite(repository.to_owned()),
+        workspace: WorkspaceContent::CopyOnWrite(repository.to_owned()),
         environment: variables.clone(),
-        limits: Limits {
+        limits: SandboxLimits {
             // Without a limit of the preset, all that the machine has: it is menace that runs there.
             memory: job.memory.or_else(total_memory),
             cpus: job.cpus.map(most).or(cores),
             pids: Some(MOST_PROCESSES),
             output: LARGEST,
-            ..Limits::default()
+            ..SandboxLimits::default()
         },
         user,
         labels: [("preset".to_owned(), job.title())].into(),
@@ -169,10 +180,10 @@ fn total_memory() -> Option<u64> {
 /// Runs menace in a container and takes out what it wrote.
 async fn inside(
     sandbox: &dyn Sandbox,
-    job: &Job,
+    job: &PresetContainerJob,
     program: &Path,
     image: &str,
-) -> Result<Seen, ContainerError> {
+) -> Result<ContainerMeasurement, ContainerError> {
     put(sandbox, program, job).await?;
     check_program(sandbox, image).await?;
     check_python(sandbox, image).await?;
@@ -185,10 +196,10 @@ async fn inside(
     let report = serde_json::from_str(&printed).map_err(ContainerError::Report)?;
     let mut files = written(sandbox).await?;
     files.insert("report.json".to_owned(), printed.into_bytes());
-    Ok(Seen { report, files, outcome })
+    Ok(ContainerMeasurement { report, files, outcome })
 }
 
-async fn put(sandbox: &dyn Sandbox, program: &Path, job: &Job) -> Result<(), ContainerError> {
+async fn put(sandbox: &dyn Sandbox, program: &Path, job: &PresetContainerJob) -> Result<(), ContainerError> {
     let mut archive = tokio::fs::File::open(program).await.map_err(host("read this program"))?;
     sandbox.put(Path::new(PLACE), &mut archive).await?;
     let preset = serde_json::json!([job.inside]).to_string();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use menace_model::presets::{FailureMode, Preset, PresetError};
-use menace_runner::{Circumstances, Counts};
+use menace_runner::{CallsPerCell, StressProfile};
 use serde_json::{Map, Value};
 
 use crate::arguments::MeasureOptions;
@@ -27,7 +27,7 @@ const OF_THE_CONTAINER: [FailureMode; 5] = [
 
 /// A preset and how menace is to be asked for it.
 #[derive(Debug, Clone)]
-pub(super) struct Job {
+pub(super) struct PresetContainerJob {
     pub(super) preset: Preset,
     /// What menace inside is given: the preset without what the container does.
     pub(super) inside: Map<String, Value>,
@@ -41,7 +41,10 @@ pub(super) struct Job {
 }
 
 /// The jobs of a run. Presets that are only for some modules are for all of them here, once.
-pub(super) fn jobs(settings: &RunSettings, measure: &MeasureOptions) -> Result<Vec<Job>, PresetError> {
+pub(super) fn jobs(
+    settings: &RunSettings,
+    measure: &MeasureOptions,
+) -> Result<Vec<PresetContainerJob>, PresetError> {
     let mut presets: Vec<Preset> = Vec::new();
     for stored in &settings.presets {
         let preset = stored.preset()?;
@@ -52,12 +55,15 @@ pub(super) fn jobs(settings: &RunSettings, measure: &MeasureOptions) -> Result<V
     let baseline =
         presets.iter().find(|preset| preset.is_baseline()).map_or("normal", Preset::name).to_owned();
     let arguments = arguments(settings, measure);
-    Ok(presets.into_iter().map(|preset| Job::of(preset, arguments.clone(), baseline.clone())).collect())
+    Ok(presets
+        .into_iter()
+        .map(|preset| PresetContainerJob::of(preset, arguments.clone(), baseline.clone()))
+        .collect())
 }
 
-impl Job {
+impl PresetContainerJob {
     fn of(preset: Preset, arguments: Vec<String>, baseline: String) -> Self {
-        let limits = Circumstances::of(&preset, Counts::default()).limits;
+        let limits = StressProfile::of(&preset, CallsPerCell::default()).limits;
         let inside = without_limits(&preset);
         Self { inside, cpus: limits.cpus, memory: limits.memory, preset, arguments, baseline }
     }
@@ -148,9 +154,9 @@ mod tests {
 
     use super::*;
 
-    fn job(text: &str) -> Job {
+    fn job(text: &str) -> PresetContainerJob {
         let preset = read(text).unwrap().remove(0);
-        Job::of(preset, vec!["--seed".into(), "7".into()], "normal".into())
+        PresetContainerJob::of(preset, vec!["--seed".into(), "7".into()], "normal".into())
     }
 
     #[test]

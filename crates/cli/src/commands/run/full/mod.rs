@@ -11,24 +11,24 @@ use std::path::Path;
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_tracker::history::{History, Part, merged};
+use menace_tracker::history::{HistoryPart, RoiHistory, merged};
 use tokio::sync::watch;
 
-use super::{named, new_id, settings};
-use crate::arguments::Run;
+use super::{new_id, resolve_module_paths, settings};
+use crate::arguments::RunArguments;
 use crate::calling::{asked_to_stop, now_ms, runtime};
 use crate::commands::UsageError;
-use crate::commands::reading::{Purpose, read_repository};
+use crate::commands::reading::{ScanPurpose, read_repository};
 use crate::configuration::Configuration;
-use crate::exit::Exit;
+use crate::exit::MenaceExit;
 use crate::terminal::note;
 use crate::tracking::with_history;
-use container::Containers;
+use container::PresetContainers;
 use error::ContainerError;
-use job::Job;
-use report::{FullReport, Merged, Outcome, PresetReport};
+use job::PresetContainerJob;
+use report::{ContainerRunReport, MergedContainerCycle, PresetContainerOutcome, PresetReport};
 
-pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, arguments: &RunArguments) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         let reports = rounds(configuration, arguments, &asked_to_stop()).await?;
         report::show(&reports, &arguments.measure)
@@ -37,15 +37,15 @@ pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Res
 
 async fn rounds(
     configuration: &Configuration,
-    arguments: &Run,
+    arguments: &RunArguments,
     stop: &watch::Receiver<bool>,
-) -> anyhow::Result<Vec<FullReport>> {
+) -> anyhow::Result<Vec<ContainerRunReport>> {
     let measure = &arguments.measure;
     if arguments.emit_tests.is_some() || measure.forecast_log.is_some() {
         return Err(UsageError::NotInContainers.into());
     }
-    let scan = read_repository(configuration, &measure.repository, Purpose::Inventory)?;
-    let modules = named(&scan.inventory, &measure.modules)?;
+    let scan = read_repository(configuration, &measure.repository, ScanPurpose::Inventory)?;
+    let modules = resolve_module_paths(&scan.inventory, &measure.modules)?;
     let mut reports = Vec::new();
     for round in 0..measure.runs.unwrap_or(1).max(1) {
         let seed = measure.seed.wrapping_add(round as u64);
@@ -53,7 +53,7 @@ async fn rounds(
         let jobs = job::jobs(&settings, measure)?;
         let place =
             configuration.data_directory().join("full_environment").join(format!("round-{}", round + 1));
-        let containers = Containers::new(configuration, &settings.repository, stop.clone())?;
+        let containers = PresetContainers::new(configuration, &settings.repository, stop.clone())?;
         let mut report =
             one_round(configuration, &scan.inventory.root, containers, &jobs, &place, stop).await?;
         report.seed = seed;
@@ -68,13 +68,13 @@ async fn rounds(
 async fn one_round(
     configuration: &Configuration,
     root: &str,
-    mut containers: Containers,
-    jobs: &[Job],
+    mut containers: PresetContainers,
+    jobs: &[PresetContainerJob],
     place: &Path,
     stop: &watch::Receiver<bool>,
-) -> anyhow::Result<FullReport> {
+) -> anyhow::Result<ContainerRunReport> {
     let mut presets = Vec::new();
-    let mut histories: BTreeMap<usize, History> = BTreeMap::new();
+    let mut histories: BTreeMap<usize, RoiHistory> = BTreeMap::new();
     for (number, job) in jobs.iter().enumerate() {
         if *stop.borrow() {
             break;
@@ -94,18 +94,20 @@ async fn one_round(
                         histories.extend(history.map(|history| (number, history)));
                         report.is_measured(seen, job);
                     }
-                    Err(error) => report.outcome = Outcome::Failed { error: error.to_string() },
+                    Err(error) => {
+                        report.outcome = PresetContainerOutcome::Failed { error: error.to_string() }
+                    }
                 }
             }
             Err(ContainerError::Interrupted) => break,
-            Err(error) => report.outcome = Outcome::Failed { error: error.to_string() },
+            Err(error) => report.outcome = PresetContainerOutcome::Failed { error: error.to_string() },
         }
         presets.push(report);
     }
     // What limits did nothing to is not measured under them.
     histories.retain(|number, _| presets.get(*number).is_some_and(PresetReport::counts));
     let roi = merge(configuration, root, jobs, &histories)?;
-    Ok(FullReport::new(containers.image(), presets, roi, *stop.borrow()))
+    Ok(ContainerRunReport::new(containers.image(), presets, roi, *stop.borrow()))
 }
 
 /// Keeps what a container wrote, for whoever wants to look.
@@ -122,22 +124,22 @@ fn keep(directory: &Path, files: &BTreeMap<String, Vec<u8>>) -> anyhow::Result<(
 fn merge(
     configuration: &Configuration,
     root: &str,
-    jobs: &[Job],
-    histories: &BTreeMap<usize, History>,
-) -> anyhow::Result<Option<Merged>> {
+    jobs: &[PresetContainerJob],
+    histories: &BTreeMap<usize, RoiHistory>,
+) -> anyhow::Result<Option<MergedContainerCycle>> {
     if histories.is_empty() {
         return Ok(None);
     }
-    let parts: Vec<Part<'_>> = histories
+    let parts: Vec<HistoryPart<'_>> = histories
         .iter()
         .filter_map(|(number, history)| {
-            Some(Part { history, compared_with: jobs.get(*number)?.compared_with() })
+            Some(HistoryPart { history, compared_with: jobs.get(*number)?.compared_with() })
         })
         .collect();
     with_history(&configuration.data_directory(), root, |history| {
         let mut cycle = merged(&parts, new_id().to_string(), now_ms());
-        cycle.predicted_roi = history.next("roi", &[]).and_then(|next| next.steps.first().copied());
+        cycle.predicted_roi = history.forecast_next("roi", &[]).and_then(|next| next.steps.first().copied());
         let problems = history.update(cycle);
-        Ok(Some(Merged::of(history, parts.len(), problems)))
+        Ok(Some(MergedContainerCycle::of(history, parts.len(), problems)))
     })
 }

@@ -2,35 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use menace_tracker::history::History;
+use menace_tracker::history::RoiHistory;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::container::{Seen, cores};
-use super::job::Job;
+use super::container::{ContainerMeasurement, cores};
+use super::job::PresetContainerJob;
 use crate::arguments::MeasureOptions;
 use crate::commands::run::shortened;
 use crate::commands::scan_report::rest;
-use crate::exit::Exit;
-use crate::terminal::{Align, Cell, Style, Table, count, grouped, note, print, print_json, styled};
+use crate::exit::MenaceExit;
+use crate::terminal::{
+    ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, note, print, print_json, styled,
+};
 
 /// A run in containers.
 #[derive(Debug, Serialize)]
-pub(super) struct FullReport {
+pub(super) struct ContainerRunReport {
     version: u32,
     mode: &'static str,
     image: String,
     pub(super) seed: u64,
     presets: Vec<PresetReport>,
     /// What the history says now; nothing if nothing was measured.
-    roi: Option<Merged>,
-    diagnostics: Diagnostics,
+    roi: Option<MergedContainerCycle>,
+    diagnostics: ContainerRunDiagnostics,
     is_interrupted: bool,
 }
 
 /// What went wrong that is not the repository's.
 #[derive(Debug, Default, Serialize)]
-struct Diagnostics {
+struct ContainerRunDiagnostics {
     #[serde(skip_serializing_if = "Option::is_none")]
     docker_error: Option<String>,
 }
@@ -47,13 +49,13 @@ pub(super) struct PresetReport {
     /// The scenario that it is compared with, whose failures are another preset's.
     compared_with: Option<String>,
     #[serde(flatten)]
-    pub(super) outcome: Outcome,
+    pub(super) outcome: PresetContainerOutcome,
 }
 
 /// What came of a preset.
 #[derive(Debug, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
-pub(super) enum Outcome {
+pub(super) enum PresetContainerOutcome {
     /// It was measured.
     Measured {
         /// How long processes waited for their share of the processors, if that was limited.
@@ -71,7 +73,7 @@ pub(super) enum Outcome {
 
 /// What the merged cycle is.
 #[derive(Debug, Serialize)]
-pub(super) struct Merged {
+pub(super) struct MergedContainerCycle {
     cycle: usize,
     /// Of so many containers.
     containers: usize,
@@ -81,9 +83,9 @@ pub(super) struct Merged {
     problems: Vec<String>,
 }
 
-impl Merged {
+impl MergedContainerCycle {
     /// What a history says after its last cycle.
-    pub(super) fn of(history: &History, containers: usize, problems: Vec<String>) -> Self {
+    pub(super) fn of(history: &RoiHistory, containers: usize, problems: Vec<String>) -> Self {
         let last = |levels: &[f64]| levels.last().copied();
         let scenarios = history.scenarios.iter();
         Self {
@@ -98,7 +100,7 @@ impl Merged {
 }
 
 impl PresetReport {
-    pub(super) fn of(job: &Job) -> Self {
+    pub(super) fn of(job: &PresetContainerJob) -> Self {
         Self {
             preset: job.title(),
             attempts: 0,
@@ -106,17 +108,17 @@ impl PresetReport {
             cpus: job.cpus,
             memory_bytes: job.memory,
             compared_with: job.compared_with().map(str::to_owned),
-            outcome: Outcome::Void { reason: job.void_reason().unwrap_or_default() },
+            outcome: PresetContainerOutcome::Void { reason: job.void_reason().unwrap_or_default() },
         }
     }
 
     /// Whether it is known before that it cannot be measured.
     pub(super) fn is_void(&self) -> bool {
-        matches!(&self.outcome, Outcome::Void { reason } if !reason.is_empty())
+        matches!(&self.outcome, PresetContainerOutcome::Void { reason } if !reason.is_empty())
     }
 
     /// Notes what a container has measured, if its limits were felt: what is done to calls has a proof.
-    pub(super) fn is_measured(&mut self, seen: Seen, job: &Job) {
+    pub(super) fn is_measured(&mut self, seen: ContainerMeasurement, job: &PresetContainerJob) {
         let usage = &seen.outcome.usage;
         // A limit of which nobody knows whether it is one has to be felt.
         let limits = |cpus: f64| cores().is_none_or(|cores| cpus < cores);
@@ -124,13 +126,15 @@ impl PresetReport {
         let is_tight =
             |memory| seen.outcome.oom || usage.peak_rss_bytes.is_some_and(|peak| peak > memory / 2);
         self.outcome = if job.cpus.is_some_and(limits) && !is_throttled {
-            Outcome::Void {
+            PresetContainerOutcome::Void {
                 reason: "nothing in the container had to wait for its share of the processors".into(),
             }
         } else if job.memory.is_some_and(|memory| !is_tight(memory)) {
-            Outcome::Void { reason: "less than half of the memory of the container was used".into() }
+            PresetContainerOutcome::Void {
+                reason: "less than half of the memory of the container was used".into(),
+            }
         } else {
-            Outcome::Measured {
+            PresetContainerOutcome::Measured {
                 throttled_ms: usage.cpu_throttled_ms,
                 peak_bytes: usage.peak_rss_bytes,
                 report: seen.report,
@@ -140,26 +144,26 @@ impl PresetReport {
 
     /// Whether what it measured counts.
     pub(super) fn counts(&self) -> bool {
-        matches!(self.outcome, Outcome::Measured { .. })
+        matches!(self.outcome, PresetContainerOutcome::Measured { .. })
     }
 
     fn error(&self) -> Option<&String> {
-        if let Outcome::Failed { error } = &self.outcome { Some(error) } else { None }
+        if let PresetContainerOutcome::Failed { error } = &self.outcome { Some(error) } else { None }
     }
 
     /// What was found under this preset itself.
     fn failures(&self) -> Vec<&Value> {
-        let Outcome::Measured { report, .. } = &self.outcome else { return Vec::new() };
+        let PresetContainerOutcome::Measured { report, .. } = &self.outcome else { return Vec::new() };
         let is_own = |failure: &&Value| failure["scenario"].as_str() != self.compared_with.as_deref();
         report["failures"].as_array().into_iter().flatten().filter(is_own).collect()
     }
 }
 
-impl FullReport {
+impl ContainerRunReport {
     pub(super) fn new(
         image: &str,
         presets: Vec<PresetReport>,
-        roi: Option<Merged>,
+        roi: Option<MergedContainerCycle>,
         is_interrupted: bool,
     ) -> Self {
         let docker_error = presets.iter().filter_map(PresetReport::error).next_back().cloned();
@@ -170,30 +174,30 @@ impl FullReport {
             seed: 0,
             presets,
             roi,
-            diagnostics: Diagnostics { docker_error },
+            diagnostics: ContainerRunDiagnostics { docker_error },
             is_interrupted,
         }
     }
 
     /// How a run of it ends: with an error only if no preset could be measured.
-    fn exit(&self) -> Exit {
+    fn exit(&self) -> MenaceExit {
         let measured = self.presets.iter().filter(|preset| preset.counts()).count();
         let has_errors = self.diagnostics.docker_error.is_some();
         let has_failures = self.presets.iter().any(|preset| !preset.failures().is_empty());
         if self.is_interrupted {
-            Exit::Interrupted
+            MenaceExit::Interrupted
         } else if has_errors && measured == 0 {
-            Exit::Environment
+            MenaceExit::Environment
         } else if has_errors || has_failures {
-            Exit::Found
+            MenaceExit::Found
         } else {
-            Exit::Done
+            MenaceExit::Done
         }
     }
 }
 
 /// Shows all rounds; the worst of them is how it ends.
-pub(super) fn show(reports: &[FullReport], measure: &MeasureOptions) -> anyhow::Result<Exit> {
+pub(super) fn show(reports: &[ContainerRunReport], measure: &MeasureOptions) -> anyhow::Result<MenaceExit> {
     match (measure.output.json, reports) {
         (true, [report]) => print_json(report)?,
         (true, reports) => print_json(&serde_json::json!({ "version": 1, "runs": reports }))?,
@@ -210,28 +214,34 @@ pub(super) fn show(reports: &[FullReport], measure: &MeasureOptions) -> anyhow::
     if reports.iter().any(|report| report.is_interrupted) {
         note("stopped; what was measured before is in the history");
     }
-    Ok(reports.iter().map(FullReport::exit).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done))
+    Ok(reports
+        .iter()
+        .map(ContainerRunReport::exit)
+        .max_by_key(|exit| exit.code())
+        .unwrap_or(MenaceExit::Done))
 }
 
-fn text(report: &FullReport, top: usize) -> String {
-    let mut table = Table::new(&[
-        ("preset", Align::Left),
-        ("calls", Align::Right),
-        ("failures", Align::Right),
-        ("ROI", Align::Right),
-        ("seconds", Align::Right),
-        ("attempts", Align::Right),
-        ("", Align::Left),
+fn text(report: &ContainerRunReport, top: usize) -> String {
+    let mut table = TextTable::new(&[
+        ("preset", ColumnAlignment::Left),
+        ("calls", ColumnAlignment::Right),
+        ("failures", ColumnAlignment::Right),
+        ("ROI", ColumnAlignment::Right),
+        ("seconds", ColumnAlignment::Right),
+        ("attempts", ColumnAlignment::Right),
+        ("", ColumnAlignment::Left),
     ]);
     for preset in &report.presets {
         let (calls, roi, remark) = match &preset.outcome {
-            Outcome::Measured { report, .. } => {
+            PresetContainerOutcome::Measured { report, .. } => {
                 (number(&report["calls"]), roi(&report["roi"]["roi"]), "".into())
             }
-            Outcome::Void { reason } => (String::new(), String::new(), Cell::from(format!("void: {reason}"))),
-            Outcome::Failed { error } => {
+            PresetContainerOutcome::Void { reason } => {
+                (String::new(), String::new(), TableCell::from(format!("void: {reason}")))
+            }
+            PresetContainerOutcome::Failed { error } => {
                 let first = error.lines().next().unwrap_or_default();
-                (String::new(), String::new(), Cell::styled(shortened(first, 100), Style::Bad))
+                (String::new(), String::new(), TableCell::styled(shortened(first, 100), TextStyle::Bad))
             }
         };
         table.row([
@@ -256,18 +266,18 @@ fn roi(value: &Value) -> String {
     value.as_f64().map_or_else(String::new, |roi| format!("{roi:.3}"))
 }
 
-fn failures(report: &FullReport, top: usize) -> String {
+fn failures(report: &ContainerRunReport, top: usize) -> String {
     let all: Vec<&Value> = report.presets.iter().flat_map(PresetReport::failures).collect();
-    let title = styled("Failures", Style::Bold);
+    let title = styled("Failures", TextStyle::Bold);
     if all.is_empty() {
         return format!("\n{title}  none\n");
     }
-    let mut table = Table::new(&[
-        ("kind", Align::Left),
-        ("section", Align::Left),
-        ("scenario", Align::Left),
-        ("what", Align::Left),
-        ("where", Align::Left),
+    let mut table = TextTable::new(&[
+        ("kind", ColumnAlignment::Left),
+        ("section", ColumnAlignment::Left),
+        ("scenario", ColumnAlignment::Left),
+        ("what", ColumnAlignment::Left),
+        ("where", ColumnAlignment::Left),
     ]);
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for failure in all.iter().take(top) {
@@ -278,7 +288,7 @@ fn failures(report: &FullReport, top: usize) -> String {
             word(&failure["message"])
         );
         table.row([
-            Cell::styled(word(&failure["kind"]), Style::Bad),
+            TableCell::styled(word(&failure["kind"]), TextStyle::Bad),
             word(&failure["section"]).into(),
             word(&failure["scenario"]).into(),
             shortened(&what.replace('\n', " "), 60).into(),
@@ -288,11 +298,11 @@ fn failures(report: &FullReport, top: usize) -> String {
     format!("\n{title}  {}\n", grouped(all.len())) + &table.text() + &rest(all.len(), top)
 }
 
-fn worth(report: &FullReport) -> String {
+fn worth(report: &ContainerRunReport) -> String {
     let Some(merged) = &report.roi else { return String::new() };
     let delta = merged.delta.map_or_else(String::new, |delta| format!(" ({delta:+.3})"));
     let level = merged.roi.map_or_else(|| "not measured".to_owned(), |roi| format!("{roi:.3}"));
-    let head = styled("ROI", Style::Bold);
+    let head = styled("ROI", TextStyle::Bold);
     format!(
         "\n{head}  {level}{delta} in cycle {}, of {}\n",
         merged.cycle,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::arguments::Measure;
+use crate::arguments::SandboxBenchmark;
 
 /// One row of the table, measured over and over. A new row (a zygote's call, say) implements this and is added in
 /// `line_up`; everything else follows.
@@ -23,11 +23,11 @@ pub(super) trait Contender: Send {
 /// What a row says beside its figures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
-    pub(super) measure: Measure,
+    pub(super) measure: SandboxBenchmark,
     /// What is done, in words.
     pub(super) what: &'static str,
     /// The row of ours that this one is a peer of.
-    pub(super) peer_of: Option<Measure>,
+    pub(super) peer_of: Option<SandboxBenchmark>,
 }
 
 /// A row that cannot be measured here.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::contender::{Contender, Row};
 use super::error::BenchError;
 use super::program::{Program, capture, capture_in_time, capture_with_input};
-use crate::arguments::Measure;
+use crate::arguments::SandboxBenchmark;
 
 /// Sandboxes have no network either, and without one docker is faster.
 const RUN: [&str; 4] = ["run", "--rm", "--network", "none"];
@@ -77,7 +77,7 @@ impl Docker {
 
 fn run_row(image: &str) -> Program {
     let what = "docker run --rm --network none IMAGE /bin/true";
-    let row = Row { measure: Measure::DockerRun, what, peer_of: Some(Measure::Create) };
+    let row = Row { measure: SandboxBenchmark::DockerRun, what, peer_of: Some(SandboxBenchmark::Create) };
     Program::docker(row, &[&RUN[..], &[image, "/bin/true"]].concat())
 }
 
@@ -93,7 +93,7 @@ impl RunningContainer {
         let options = ["--detach", "--name", &name, image, "/bin/sleep", CONTAINER_SECONDS];
         capture(&[&["docker"], &RUN[..], &options].concat())?;
         let what = "docker exec CONTAINER /bin/true";
-        let row = Row { measure: Measure::DockerExec, what, peer_of: Some(Measure::Exec) };
+        let row = Row { measure: SandboxBenchmark::DockerExec, what, peer_of: Some(SandboxBenchmark::Exec) };
         let program = Program::docker(row, &["exec", &name, "/bin/true"]);
         Ok(Self { name, program })
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::terminal::{Align, Table, print, print_json};
+use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
 
 /// Figures of one measurement.
 pub(super) trait Figures: Serialize {
@@ -14,7 +14,7 @@ pub(super) fn print_figures(figures: &impl Figures, as_json: bool) -> anyhow::Re
     if as_json {
         return print_json(figures);
     }
-    let mut table = Table::new(&[("", Align::Left), ("", Align::Right)]);
+    let mut table = TextTable::new(&[("", ColumnAlignment::Left), ("", ColumnAlignment::Right)]);
     for (name, value) in figures.lines() {
         table.row([name.into(), value.into()]);
     }

@@ -12,7 +12,7 @@ use super::error::BenchError;
 use super::native::{FreshSandbox, RunningSandbox};
 use super::program::Program;
 use super::zygote::ZygoteCalls;
-use crate::arguments::Measure;
+use crate::arguments::SandboxBenchmark;
 
 /// The rows of the table.
 pub(super) struct LineUp {
@@ -23,7 +23,10 @@ pub(super) struct LineUp {
 
 impl LineUp {
     /// Finds out who can take part. Whatever goes wrong, nothing is left running.
-    pub(super) async fn gather(backend: &Arc<NativeBackend>, asked: &[Measure]) -> anyhow::Result<Self> {
+    pub(super) async fn gather(
+        backend: &Arc<NativeBackend>,
+        asked: &[SandboxBenchmark],
+    ) -> anyhow::Result<Self> {
         let mut line_up = Self { contenders: Vec::new(), left_out: Vec::new(), docker: None };
         let gathered = line_up.gather_into(backend, asked).await;
         match gathered {
@@ -40,34 +43,38 @@ impl LineUp {
         }
     }
 
-    async fn gather_into(&mut self, backend: &Arc<NativeBackend>, asked: &[Measure]) -> anyhow::Result<()> {
-        let asks = |measure: Measure| asked.is_empty() || asked.contains(&measure);
-        if asks(Measure::Create) {
+    async fn gather_into(
+        &mut self,
+        backend: &Arc<NativeBackend>,
+        asked: &[SandboxBenchmark],
+    ) -> anyhow::Result<()> {
+        let asks = |measure: SandboxBenchmark| asked.is_empty() || asked.contains(&measure);
+        if asks(SandboxBenchmark::Create) {
             self.contenders.push(Box::new(FreshSandbox::create(backend)));
         }
-        if asks(Measure::CreateNetwork) {
+        if asks(SandboxBenchmark::CreateNetwork) {
             self.contenders.push(Box::new(FreshSandbox::create_network(backend)));
         }
-        if asks(Measure::Bwrap) {
+        if asks(SandboxBenchmark::Bwrap) {
             let bubblewrap = Program::bubblewrap();
             let tried = bubblewrap.try_once();
-            self.add_if(Measure::Bwrap, tried.map(|()| bubblewrap));
+            self.add_if(SandboxBenchmark::Bwrap, tried.map(|()| bubblewrap));
         }
-        if asks(Measure::Cli) {
+        if asks(SandboxBenchmark::Cli) {
             let executable = std::env::current_exe().context("failed to find this program")?;
             self.contenders.push(Box::new(Program::menace(&executable)));
         }
-        if asks(Measure::Python) {
+        if asks(SandboxBenchmark::Python) {
             self.add_python(backend).await?;
         }
-        if asks(Measure::Zygote) {
+        if asks(SandboxBenchmark::Zygote) {
             self.add_zygote(backend).await?;
         }
-        if asks(Measure::Exec) {
+        if asks(SandboxBenchmark::Exec) {
             self.contenders.push(Box::new(RunningSandbox::start(backend).await?));
         }
-        if asks(Measure::DockerRun) || asks(Measure::DockerExec) {
-            self.add_docker(asks(Measure::DockerRun), asks(Measure::DockerExec));
+        if asks(SandboxBenchmark::DockerRun) || asks(SandboxBenchmark::DockerExec) {
+            self.add_docker(asks(SandboxBenchmark::DockerRun), asks(SandboxBenchmark::DockerExec));
         }
         Ok(())
     }
@@ -76,7 +83,7 @@ impl LineUp {
         match FreshSandbox::python(backend).await {
             Ok(python) => self.contenders.push(Box::new(python)),
             Err(error) if matches!(error.downcast_ref(), Some(SandboxError::Start { .. })) => {
-                self.leave_out(Measure::Python, error.to_string());
+                self.leave_out(SandboxBenchmark::Python, error.to_string());
             }
             Err(error) => return Err(error),
         }
@@ -87,7 +94,7 @@ impl LineUp {
         match ZygoteCalls::start(backend).await {
             Ok(calls) => self.contenders.push(Box::new(calls)),
             Err(error) if matches!(error.downcast_ref(), Some(SandboxError::Start { .. })) => {
-                self.leave_out(Measure::Zygote, error.to_string());
+                self.leave_out(SandboxBenchmark::Zygote, error.to_string());
             }
             Err(error) => return Err(error),
         }
@@ -98,7 +105,7 @@ impl LineUp {
         let docker = match Docker::find() {
             Ok(docker) => self.docker.insert(docker),
             Err(error) => {
-                let asked = [(run, Measure::DockerRun), (exec, Measure::DockerExec)];
+                let asked = [(run, SandboxBenchmark::DockerRun), (exec, SandboxBenchmark::DockerExec)];
                 for (_, measure) in asked.into_iter().filter(|(is_asked, _)| *is_asked) {
                     self.leave_out(measure, error.to_string());
                 }
@@ -110,18 +117,18 @@ impl LineUp {
             self.contenders.push(Box::new(run_row));
         }
         if let Some(exec_row) = exec_row {
-            self.add_if(Measure::DockerExec, exec_row);
+            self.add_if(SandboxBenchmark::DockerExec, exec_row);
         }
     }
 
-    fn add_if(&mut self, measure: Measure, contender: Result<impl Contender + 'static, BenchError>) {
+    fn add_if(&mut self, measure: SandboxBenchmark, contender: Result<impl Contender + 'static, BenchError>) {
         match contender {
             Ok(contender) => self.contenders.push(Box::new(contender)),
             Err(error) => self.leave_out(measure, error.to_string()),
         }
     }
 
-    fn leave_out(&mut self, measure: Measure, reason: String) {
+    fn leave_out(&mut self, measure: SandboxBenchmark, reason: String) {
         self.left_out.push(LeftOut { name: measure.name(), reason });
     }
 

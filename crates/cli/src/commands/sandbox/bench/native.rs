@@ -3,36 +3,41 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use menace_model::network::Network;
+use menace_model::network::NetworkMode;
 use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec};
 use menace_sandbox::native::NativeBackend;
 use menace_sandbox::{Backend, Sandbox};
 
 use super::contender::{Contender, Row};
 use super::error::BenchError;
-use crate::arguments::Measure;
+use crate::arguments::SandboxBenchmark;
 
 /// A command in a sandbox of its own: made, run, destroyed.
 pub(super) struct FreshSandbox {
     row: Row,
     backend: Arc<NativeBackend>,
     command: Vec<String>,
-    network: Network,
+    network: NetworkMode,
 }
 
 impl FreshSandbox {
     /// The smallest program.
     pub(super) fn create(backend: &Arc<NativeBackend>) -> Self {
         let what = "a sandbox made, /bin/true run in it, destroyed";
-        let row = Row { measure: Measure::Create, what, peer_of: None };
-        Self { row, backend: Arc::clone(backend), command: vec!["/bin/true".into()], network: Network::None }
+        let row = Row { measure: SandboxBenchmark::Create, what, peer_of: None };
+        Self {
+            row,
+            backend: Arc::clone(backend),
+            command: vec!["/bin/true".into()],
+            network: NetworkMode::None,
+        }
     }
 
     /// The same with a network.
     pub(super) fn create_network(backend: &Arc<NativeBackend>) -> Self {
         let what = "the same with a network that denies everything";
-        let row = Row { measure: Measure::CreateNetwork, what, peer_of: None };
-        Self { row, network: Network::Managed(Box::default()), ..Self::create(backend) }
+        let row = Row { measure: SandboxBenchmark::CreateNetwork, what, peer_of: None };
+        Self { row, network: NetworkMode::Managed(Box::default()), ..Self::create(backend) }
     }
 
     /// The start of Python, which is what a zygote saves. What is found on the path may be the script of a version
@@ -44,8 +49,8 @@ impl FreshSandbox {
         sandbox.destroy().await?;
         let command = [asked?.trim(), "-I", "-c", "pass"].map(str::to_owned).to_vec();
         let what = "the same with python3 -I -c pass";
-        let row = Row { measure: Measure::Python, what, peer_of: None };
-        Ok(Self { row, backend: Arc::clone(backend), command, network: Network::None })
+        let row = Row { measure: SandboxBenchmark::Python, what, peer_of: None };
+        Ok(Self { row, backend: Arc::clone(backend), command, network: NetworkMode::None })
     }
 }
 
@@ -79,7 +84,7 @@ impl RunningSandbox {
 #[async_trait]
 impl Contender for RunningSandbox {
     fn row(&self) -> Row {
-        Row { measure: Measure::Exec, what: "/bin/true run in a sandbox that stays", peer_of: None }
+        Row { measure: SandboxBenchmark::Exec, what: "/bin/true run in a sandbox that stays", peer_of: None }
     }
 
     async fn once(&mut self) -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use super::contender::{Contender, Row};
 use super::error::BenchError;
-use crate::arguments::Measure;
+use crate::arguments::SandboxBenchmark;
 
 /// How long an engine may take to say its version before it counts as silent.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ impl Program {
     pub(super) fn menace(executable: &Path) -> Self {
         let what = "the whole command: menace sandbox run -- /bin/true";
         Self {
-            row: Row { measure: Measure::Cli, what, peer_of: None },
+            row: Row { measure: SandboxBenchmark::Cli, what, peer_of: None },
             words: words(&[&executable.to_string_lossy(), "sandbox", "run", "--", "/bin/true"]),
         }
     }
@@ -35,7 +35,7 @@ impl Program {
     pub(super) fn bubblewrap() -> Self {
         let what = "bwrap --unshare-all --ro-bind / / /bin/true";
         Self {
-            row: Row { measure: Measure::Bwrap, what, peer_of: Some(Measure::Create) },
+            row: Row { measure: SandboxBenchmark::Bwrap, what, peer_of: Some(SandboxBenchmark::Create) },
             words: words(&["bwrap", "--unshare-all", "--ro-bind", "/", "/", "/bin/true"]),
         }
     }

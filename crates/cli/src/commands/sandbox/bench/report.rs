@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::contender::{Contender, LeftOut, Row};
 use super::samples::{Samples, Summary};
-use crate::terminal::{Align, Cell, Style, Table, grouped, latency, styled};
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, grouped, latency, styled};
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -42,14 +42,14 @@ impl Report {
     }
 
     pub(super) fn table(&self) -> String {
-        let mut table = Table::new(&[
-            ("measure", Align::Left),
-            ("p50", Align::Right),
-            ("p90", Align::Right),
-            ("p99", Align::Right),
-            ("count", Align::Right),
-            ("beside ours", Align::Right),
-            ("what", Align::Left),
+        let mut table = TextTable::new(&[
+            ("measure", ColumnAlignment::Left),
+            ("p50", ColumnAlignment::Right),
+            ("p90", ColumnAlignment::Right),
+            ("p99", ColumnAlignment::Right),
+            ("count", ColumnAlignment::Right),
+            ("beside ours", ColumnAlignment::Right),
+            ("what", ColumnAlignment::Left),
         ]);
         for row in &self.rows {
             table.row(row.cells());
@@ -57,7 +57,7 @@ impl Report {
         let mut text = table.text();
         for left_out in &self.left_out {
             let line = format!("  {} was left out: {}\n", left_out.name, left_out.reason);
-            text.push_str(&styled(line, Style::Dim));
+            text.push_str(&styled(line, TextStyle::Dim));
         }
         text
     }
@@ -73,12 +73,12 @@ impl RowReport {
             name: row.measure.name(),
             what: row.what,
             summary,
-            peer_of: row.peer_of.map(crate::arguments::Measure::name),
+            peer_of: row.peer_of.map(crate::arguments::SandboxBenchmark::name),
             times_ours: ours.map(|ours| summary.p50_ms / ours),
         }
     }
 
-    fn cells(&self) -> [Cell; 7] {
+    fn cells(&self) -> [TableCell; 7] {
         let beside = match (self.times_ours, self.peer_of) {
             (Some(times), Some(ours)) => format!("{times:.1} × {ours}"),
             _ => String::new(),
@@ -90,7 +90,7 @@ impl RowReport {
             latency(self.summary.p99_ms).into(),
             grouped(self.summary.count).into(),
             beside.into(),
-            Cell::styled(self.what, Style::Dim),
+            TableCell::styled(self.what, TextStyle::Dim),
         ]
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use menace_model::sandbox::{ExecRequest, SandboxSpec};
 use menace_sandbox::native::NativeBackend;
-use menace_sandbox::{Backend, Event, Process, Sandbox};
+use menace_sandbox::{Backend, ProcessEvent, Sandbox, SandboxProcess};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
@@ -158,24 +158,24 @@ fn others_in(namespace: u64, first: u32) -> Result<Vec<u32>, BenchError> {
 }
 
 /// False if its time was over before.
-async fn wait_for_ready(process: &mut dyn Process) -> anyhow::Result<bool> {
+async fn wait_for_ready(process: &mut dyn SandboxProcess) -> anyhow::Result<bool> {
     loop {
         match process.next().await? {
-            Event::Stdout(bytes) if bytes.starts_with(b"ready") => return Ok(true),
-            Event::Stdout(_) => {}
-            Event::Stderr(bytes) => {
+            ProcessEvent::Stdout(bytes) if bytes.starts_with(b"ready") => return Ok(true),
+            ProcessEvent::Stdout(_) => {}
+            ProcessEvent::Stderr(bytes) => {
                 let ending = String::from_utf8_lossy(&bytes).trim().to_owned();
                 return Err(BenchError::Inside { command: "a tree of processes".into(), ending }.into());
             }
-            Event::Exited(outcome) if outcome.timed_out => return Ok(false),
-            Event::Exited(outcome) => return Err(ended(outcome.exit_code)),
+            ProcessEvent::Exited(outcome) if outcome.timed_out => return Ok(false),
+            ProcessEvent::Exited(outcome) => return Err(ended(outcome.exit_code)),
         }
     }
 }
 
-async fn wait_for_timeout(process: &mut dyn Process) -> anyhow::Result<()> {
+async fn wait_for_timeout(process: &mut dyn SandboxProcess) -> anyhow::Result<()> {
     loop {
-        if let Event::Exited(outcome) = process.next().await? {
+        if let ProcessEvent::Exited(outcome) = process.next().await? {
             return if outcome.timed_out { Ok(()) } else { Err(ended(outcome.exit_code)) };
         }
     }

@@ -14,7 +14,7 @@ use super::error::BenchError;
 use super::figures::Figures;
 use super::interruption::Interruption;
 use super::samples::{Samples, Summary};
-use crate::arguments::Measure;
+use crate::arguments::SandboxBenchmark;
 use crate::terminal::{grouped, latency};
 
 /// What is called: a module that has to be imported, a function that does something small.
@@ -54,7 +54,7 @@ async fn call(zygote: &Zygote, number: u64) -> anyhow::Result<()> {
 #[async_trait]
 impl Contender for ZygoteCalls {
     fn row(&self) -> Row {
-        Row { measure: Measure::Zygote, what: "an isolated Python call, by a zygote", peer_of: None }
+        Row { measure: SandboxBenchmark::Zygote, what: "an isolated Python call, by a zygote", peer_of: None }
     }
 
     async fn once(&mut self) -> anyhow::Result<()> {

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::edit::{Change, Edit, Line, replaced};
+use super::edit::{AnswerEdit, EditChange, EditLine, replaced};
 use super::error::EditError;
-use super::names;
-use super::place::{Place, Views, Wanted, find, moved};
-use super::text::{Splice, Text};
+use super::file_lines::{FileLines, LineSplice};
+use super::file_names;
+use super::location::{EditLocation, EditQuery, FileLineIndexes, locate_edit, reindent_line};
 
 /// Changed files, and the tolerances that were needed to apply the edits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Applied {
+pub struct AppliedEdits {
     /// New text of each changed file.
     pub files: BTreeMap<String, String>,
     /// Tolerated differences, one line each. Empty if every edit matched exactly.
     pub audit: Vec<String>,
 }
 
-impl Applied {
+impl AppliedEdits {
     /// Adds notes, without duplicates.
     fn note(&mut self, notes: impl IntoIterator<Item = String>) {
         for note in notes {
@@ -29,11 +29,11 @@ impl Applied {
 }
 
 /// Applies edits to the known files. All edits refer to the original text of the files.
-pub fn apply(edits: &[Edit], files: &BTreeMap<String, String>) -> Result<Applied, EditError> {
-    let mut applied = Applied::default();
-    let mut by_file: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
+pub fn apply(edits: &[AnswerEdit], files: &BTreeMap<String, String>) -> Result<AppliedEdits, EditError> {
+    let mut applied = AppliedEdits::default();
+    let mut by_file: BTreeMap<&str, Vec<&AnswerEdit>> = BTreeMap::new();
     for edit in edits {
-        let (name, note) = names::resolve(&edit.path, files)?;
+        let (name, note) = file_names::resolve(&edit.path, files)?;
         applied.note(note);
         by_file.entry(name).or_default().push(edit);
     }
@@ -50,9 +50,9 @@ pub fn apply(edits: &[Edit], files: &BTreeMap<String, String>) -> Result<Applied
     if applied.files.is_empty() { Err(EditError::NoChange) } else { Ok(applied) }
 }
 
-fn change(before: &str, edits: &[&Edit], applied: &mut Applied) -> Result<String, EditError> {
-    let text = Text::new(before);
-    let views = Views::new(&text);
+fn change(before: &str, edits: &[&AnswerEdit], applied: &mut AppliedEdits) -> Result<String, EditError> {
+    let text = FileLines::new(before);
+    let views = FileLineIndexes::new(&text);
     let mut splices = Vec::new();
     // Offset of the previous edit from its stated line; the next one probably has the same.
     let mut drift = 0;
@@ -60,17 +60,17 @@ fn change(before: &str, edits: &[&Edit], applied: &mut Applied) -> Result<String
         refuse_invisible(edit, before)?;
         applied.note(edit.notes.iter().cloned());
         let (said, lines) = match &edit.change {
-            Change::Hunk { line, lines } => (line.map(|line| line.saturating_sub(1)), lines.clone()),
-            Change::Search(lines) => (None, lines.clone()),
-            Change::Whole(lines) => (Some(0), whole(&edit.label, lines, &text)?),
+            EditChange::Hunk { line, lines } => (line.map(|line| line.saturating_sub(1)), lines.clone()),
+            EditChange::Search(lines) => (None, lines.clone()),
+            EditChange::Whole(lines) => (Some(0), whole(&edit.label, lines, &text)?),
         };
-        if lines.iter().all(Line::is_kept) {
+        if lines.iter().all(EditLine::is_kept) {
             applied.note([format!("{} changes nothing", edit.label)]);
             continue;
         }
         let near = said.map(|said| said.saturating_add_signed(drift));
-        let wanted = Wanted { label: &edit.label, lines: &lines, near, context: edit.change.context() };
-        let place = find(&wanted, &views)?;
+        let wanted = EditQuery { label: &edit.label, lines: &lines, near, context: edit.change.context() };
+        let place = locate_edit(&wanted, &views)?;
         if let Some(said) = said {
             // Line numbers of an answer can be arbitrarily large, hence the saturating arithmetic.
             drift = signed(place.start).saturating_sub(signed(said.saturating_add(place.left_out.0)));
@@ -79,7 +79,7 @@ fn change(before: &str, edits: &[&Edit], applied: &mut Applied) -> Result<String
         applied.note(place.notes.iter().cloned());
         splices.extend(splices_of(&lines, &place, at));
     }
-    splices.sort_by_key(|splice: &Splice| (splice.start, splice.end));
+    splices.sort_by_key(|splice: &LineSplice| (splice.start, splice.end));
     refuse_overlaps(&splices, edits)?;
     Ok(text.with(&splices))
 }
@@ -95,9 +95,9 @@ fn offset(label: &str, lines: isize) -> Option<String> {
 }
 
 /// Runs of removed and added lines, with their positions in the file.
-fn splices_of(lines: &[Line], place: &Place, edit: usize) -> Vec<Splice> {
+fn splices_of(lines: &[EditLine], place: &EditLocation, edit: usize) -> Vec<LineSplice> {
     let (first, last) = place.left_out;
-    let mut splices: Vec<Splice> = Vec::new();
+    let mut splices: Vec<LineSplice> = Vec::new();
     let mut at = place.start;
     let mut is_open = false;
     for line in &lines[first..lines.len() - last] {
@@ -107,13 +107,13 @@ fn splices_of(lines: &[Line], place: &Place, edit: usize) -> Vec<Splice> {
             continue;
         }
         if !is_open {
-            splices.push(Splice { start: at, end: at, lines: Vec::new(), edit });
+            splices.push(LineSplice { start: at, end: at, lines: Vec::new(), edit });
             is_open = true;
         }
         let Some(splice) = splices.last_mut() else { continue };
         match line {
-            Line::Add(text) => splice.lines.push(moved(text, &place.shift)),
-            Line::Keep(_) | Line::Remove(_) => {
+            EditLine::Add(text) => splice.lines.push(reindent_line(text, &place.shift)),
+            EditLine::Keep(_) | EditLine::Remove(_) => {
                 at += 1;
                 splice.end = at;
             }
@@ -122,8 +122,8 @@ fn splices_of(lines: &[Line], place: &Place, edit: usize) -> Vec<Splice> {
     splices
 }
 
-fn refuse_overlaps(splices: &[Splice], edits: &[&Edit]) -> Result<(), EditError> {
-    let label = |splice: &Splice| edits[splice.edit].label.clone();
+fn refuse_overlaps(splices: &[LineSplice], edits: &[&AnswerEdit]) -> Result<(), EditError> {
+    let label = |splice: &LineSplice| edits[splice.edit].label.clone();
     let overlap = splices.windows(2).find(|pair| {
         let is_same_place = pair[0].start == pair[1].start;
         pair[1].start < pair[0].end || is_same_place
@@ -140,7 +140,7 @@ fn refuse_overlaps(splices: &[Splice], edits: &[&Edit]) -> Result<(), EditError>
 
 /// Converts a whole file to a change of the lines that differ. Files with elided parts are refused, because models tend to
 /// leave out unchanged code.
-fn whole(label: &str, lines: &[String], text: &Text<'_>) -> Result<Vec<Line>, EditError> {
+fn whole(label: &str, lines: &[String], text: &FileLines<'_>) -> Result<Vec<EditLine>, EditError> {
     let is_elision = |line: &&String| {
         let comment = line.trim().strip_prefix('#').map(str::trim_start).unwrap_or_default();
         let is_left_out = ["...", "…", "rest of the", "existing code", "(unchanged", "unchanged"];
@@ -159,12 +159,12 @@ fn whole(label: &str, lines: &[String], text: &Text<'_>) -> Result<Vec<Line>, Ed
 }
 
 /// Refuses added bidirectional controls, invisible characters and replacement characters.
-fn refuse_invisible(edit: &Edit, before: &str) -> Result<(), EditError> {
+fn refuse_invisible(edit: &AnswerEdit, before: &str) -> Result<(), EditError> {
     let added: Vec<&str> = match &edit.change {
-        Change::Hunk { lines, .. } | Change::Search(lines) => {
-            lines.iter().filter(|line| !line.is_kept()).filter_map(Line::after).collect()
+        EditChange::Hunk { lines, .. } | EditChange::Search(lines) => {
+            lines.iter().filter(|line| !line.is_kept()).filter_map(EditLine::after).collect()
         }
-        Change::Whole(lines) => lines.iter().map(String::as_str).collect(),
+        EditChange::Whole(lines) => lines.iter().map(String::as_str).collect(),
     };
     let mut letters = added.iter().flat_map(|line| line.chars());
     match letters.find(|letter| is_invisible(*letter) && !before.contains(*letter)) {

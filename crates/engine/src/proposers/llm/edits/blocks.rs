@@ -1,13 +1,13 @@
 //! Search blocks: the existing lines between `<<<<<<< SEARCH` and `=======`, then their replacement.
 
-use super::edit::{Change, Edit, replaced};
+use super::edit::{AnswerEdit, EditChange, replaced};
 use super::error::EditError;
 use super::fence::path_in;
-use super::read::{Reader, shown};
+use super::parse::{AnswerEditParser, truncated_line};
 
 /// A marker line of a search block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marker<'a> {
+pub(super) enum BlockMarker<'a> {
     /// Start of a block. Some models write the file name after it.
     Head { length: usize, path: Option<&'a str> },
     /// End of a block.
@@ -16,7 +16,7 @@ pub(super) enum Marker<'a> {
     Other,
 }
 
-impl<'a> Marker<'a> {
+impl<'a> BlockMarker<'a> {
     pub(super) fn of(line: &'a str) -> Option<Self> {
         if let Some((length, rest)) = run_of(line, '<') {
             let Some(path) = rest.strip_prefix("SEARCH") else { return Some(Self::Other) };
@@ -41,13 +41,13 @@ fn run_of(line: &str, mark: char) -> Option<(usize, &str)> {
     ((5..=9).contains(&length) && alone).then(|| (length, rest.trim()))
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn marker(&mut self, marker: Marker<'a>) -> Result<(), EditError> {
+impl<'a> AnswerEditParser<'a> {
+    pub(super) fn marker(&mut self, marker: BlockMarker<'a>) -> Result<(), EditError> {
         let line = self.line(self.at).unwrap_or_default();
         match marker {
-            Marker::Head { length, path } => self.block(length, path),
-            Marker::Tail | Marker::Other => {
-                Err(EditError::StrayMarker { line: self.at + 1, text: shown(line) })
+            BlockMarker::Head { length, path } => self.block(length, path),
+            BlockMarker::Tail | BlockMarker::Other => {
+                Err(EditError::StrayMarker { line: self.at + 1, text: truncated_line(line) })
             }
         }
     }
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         let divider =
             divider(&lines, length).map_err(|found| EditError::Divider { label: label.clone(), found })?;
         let lines = replaced(&lines[..divider], &lines[divider + 1..]);
-        self.push(Edit { path, label, change: Change::Search(lines), notes: Vec::new() })
+        self.push(AnswerEdit { path, label, change: EditChange::Search(lines), notes: Vec::new() })
     }
 
     /// Lines up to the end of a block. Fences in a block are text of the file.
@@ -70,12 +70,12 @@ impl<'a> Reader<'a> {
         loop {
             self.at += 1;
             let line = self.line(self.at).ok_or_else(|| EditError::Unfinished { label: label.into() })?;
-            match Marker::of(line) {
-                Some(Marker::Tail) => break,
-                Some(Marker::Head { .. }) => {
+            match BlockMarker::of(line) {
+                Some(BlockMarker::Tail) => break,
+                Some(BlockMarker::Head { .. }) => {
                     return Err(EditError::Nested { label: label.into(), line: self.at + 1 });
                 }
-                Some(Marker::Other) | None => lines.push(line),
+                Some(BlockMarker::Other) | None => lines.push(line),
             }
         }
         self.at += 1;
@@ -102,17 +102,20 @@ mod tests {
 
     #[test]
     fn markers_are_five_to_nine_characters_long() {
-        let head = |length| Some(Marker::Head { length, path: None });
-        assert_eq!(Marker::of("<<<<<<< SEARCH"), head(7));
-        assert_eq!(Marker::of("<<<<< SEARCH  "), head(5));
-        assert_eq!(Marker::of("<<<<<<<<<SEARCH"), head(9));
-        assert_eq!(Marker::of("<<<< SEARCH"), None);
-        assert_eq!(Marker::of("<<<<<<<<<< SEARCH"), None);
-        assert_eq!(Marker::of("<<<<<<< SEARCH a.py"), Some(Marker::Head { length: 7, path: Some("a.py") }));
-        assert_eq!(Marker::of(">>>>>>> REPLACE"), Some(Marker::Tail));
-        assert_eq!(Marker::of(">>>>>>> REPLAC"), Some(Marker::Other));
-        assert_eq!(Marker::of("<<<<<<< HEAD"), Some(Marker::Other));
-        assert_eq!(Marker::of(">>>>> as he said"), None);
+        let head = |length| Some(BlockMarker::Head { length, path: None });
+        assert_eq!(BlockMarker::of("<<<<<<< SEARCH"), head(7));
+        assert_eq!(BlockMarker::of("<<<<< SEARCH  "), head(5));
+        assert_eq!(BlockMarker::of("<<<<<<<<<SEARCH"), head(9));
+        assert_eq!(BlockMarker::of("<<<< SEARCH"), None);
+        assert_eq!(BlockMarker::of("<<<<<<<<<< SEARCH"), None);
+        assert_eq!(
+            BlockMarker::of("<<<<<<< SEARCH a.py"),
+            Some(BlockMarker::Head { length: 7, path: Some("a.py") })
+        );
+        assert_eq!(BlockMarker::of(">>>>>>> REPLACE"), Some(BlockMarker::Tail));
+        assert_eq!(BlockMarker::of(">>>>>>> REPLAC"), Some(BlockMarker::Other));
+        assert_eq!(BlockMarker::of("<<<<<<< HEAD"), Some(BlockMarker::Other));
+        assert_eq!(BlockMarker::of(">>>>> as he said"), None);
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! Unified diffs as models write them: line prefixes are reliable, line counts often are not.
 
-use super::edit::{Change, Edit, Line};
+use super::edit::{AnswerEdit, EditChange, EditLine};
 use super::error::EditError;
-use super::names::stripped;
-use super::read::{Reader, shown};
+use super::file_names::stripped;
+use super::parse::{AnswerEditParser, truncated_line};
 
 /// Line number and counts in the header of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Header {
+struct HunkHeader {
     line: Option<usize>,
     /// Number of lines before and after the change.
     counts: Option<(i64, i64)>,
 }
 
-impl Header {
+impl HunkHeader {
     fn of(line: &str) -> Self {
         Self::numbers(line).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ fn range(text: &str) -> Option<(usize, i64)> {
 }
 
 /// Reason why the lines of a hunk end.
-enum End {
+enum HunkEnd {
     /// The answer ended.
     Answer,
     /// A fence was closed, or another hunk or file starts.
@@ -41,7 +41,7 @@ enum End {
     Prose { after_empty: bool },
 }
 
-impl Reader<'_> {
+impl AnswerEditParser<'_> {
     /// Whether a line and the next one name the file of a diff. A removed line may begin with `-- ` as well.
     pub(super) fn is_header(&self, at: usize) -> bool {
         let named = |at: usize, sign: &str| {
@@ -95,9 +95,9 @@ impl Reader<'_> {
     pub(super) fn hunk(&mut self) -> Result<(), EditError> {
         let text = self.line(self.at).unwrap_or_default();
         if text.starts_with("@@@") {
-            return Err(EditError::Merge { line: self.at + 1, text: shown(text) });
+            return Err(EditError::Merge { line: self.at + 1, text: truncated_line(text) });
         }
-        let header = Header::of(text);
+        let header = HunkHeader::of(text);
         let path = match &mut self.section {
             Some((path, hunks)) => {
                 *hunks += 1;
@@ -107,42 +107,42 @@ impl Reader<'_> {
         };
         let label = self.label("hunk", &path);
         self.at += 1;
-        let mut body = Body { lines: Vec::new(), empty: 0, left: header.counts };
+        let mut body = HunkBody { lines: Vec::new(), empty: 0, left: header.counts };
         let end = self.body(&mut body);
         self.refuse_half(&label, &body, &end)?;
         if body.lines.is_empty() {
             return Err(EditError::EmptyHunk { label });
         }
         let notes = notes(&label, header, &body.lines);
-        let change = Change::Hunk { line: header.line, lines: body.lines };
-        self.push(Edit { path, label, change, notes })
+        let change = EditChange::Hunk { line: header.line, lines: body.lines };
+        self.push(AnswerEdit { path, label, change, notes })
     }
 
     /// Reads lines as long as they can belong to a hunk.
-    fn body(&mut self, body: &mut Body) -> End {
+    fn body(&mut self, body: &mut HunkBody) -> HunkEnd {
         loop {
-            let Some(line) = self.line(self.at) else { return End::Answer };
+            let Some(line) = self.line(self.at) else { return HunkEnd::Answer };
             if self.ends_a_hunk(line, body) {
-                return End::Clear;
+                return HunkEnd::Clear;
             }
             let is_over = body.left == Some((0, 0));
-            let prose = End::Prose { after_empty: body.empty > 0 };
+            let prose = HunkEnd::Prose { after_empty: body.empty > 0 };
             match line.as_bytes().first() {
-                None if is_over && self.fence.is_none() => return End::Clear,
+                None if is_over && self.fence.is_none() => return HunkEnd::Clear,
                 None => body.empty_line(),
-                Some(b' ') => body.push(Line::Keep(line[1..].to_owned())),
-                Some(b'-') => body.push(Line::Remove(line[1..].to_owned())),
-                Some(b'+') => body.push(Line::Add(line[1..].to_owned())),
+                Some(b' ') => body.push(EditLine::Keep(line[1..].to_owned())),
+                Some(b'-') => body.push(EditLine::Remove(line[1..].to_owned())),
+                Some(b'+') => body.push(EditLine::Add(line[1..].to_owned())),
                 // `\ No newline at end of file`: files keep the end that they have.
                 Some(b'\\') => {}
-                Some(_) if is_over && self.fence.is_none() => return End::Clear,
+                Some(_) if is_over && self.fence.is_none() => return HunkEnd::Clear,
                 Some(_) => return prose,
             }
             self.at += 1;
         }
     }
 
-    fn ends_a_hunk(&self, line: &str, body: &Body) -> bool {
+    fn ends_a_hunk(&self, line: &str, body: &HunkBody) -> bool {
         let is_over = body.left.is_none_or(|(old, new)| old <= 0 && new <= 0);
         let third = self.line(self.at + 2).unwrap_or_default();
         line.starts_with("@@")
@@ -155,20 +155,20 @@ impl Reader<'_> {
     }
 
     /// Refuses an incomplete hunk, which could remove lines without adding their replacement.
-    fn refuse_half(&self, label: &str, body: &Body, end: &End) -> Result<(), EditError> {
+    fn refuse_half(&self, label: &str, body: &HunkBody, end: &HunkEnd) -> Result<(), EditError> {
         let is_short = body.left.is_some_and(|(old, new)| old > 0 || new > 0);
         match end {
-            End::Answer if is_short || self.fence.is_some() => {
+            HunkEnd::Answer if is_short || self.fence.is_some() => {
                 Err(EditError::Unfinished { label: label.into() })
             }
-            End::Prose { after_empty } => {
+            HunkEnd::Prose { after_empty } => {
                 if self.fence.is_none() && !is_short && *after_empty && !self.has_signs_ahead() {
                     return Ok(());
                 }
-                let text = shown(self.line(self.at).unwrap_or_default());
+                let text = truncated_line(self.line(self.at).unwrap_or_default());
                 Err(EditError::BadLine { label: label.into(), line: self.at + 1, text })
             }
-            End::Answer | End::Clear => Ok(()),
+            HunkEnd::Answer | HunkEnd::Clear => Ok(()),
         }
     }
 
@@ -182,23 +182,23 @@ impl Reader<'_> {
 }
 
 /// Lines of a hunk read so far.
-struct Body {
-    lines: Vec<Line>,
+struct HunkBody {
+    lines: Vec<EditLine>,
     /// Pending empty lines that may belong to the hunk: models often drop the leading space of empty context lines.
     empty: usize,
     /// Remaining lines according to the header.
     left: Option<(i64, i64)>,
 }
 
-impl Body {
-    fn push(&mut self, line: Line) {
+impl HunkBody {
+    fn push(&mut self, line: EditLine) {
         for _ in 0..std::mem::take(&mut self.empty) {
-            self.count(Line::Keep(String::new()));
+            self.count(EditLine::Keep(String::new()));
         }
         self.count(line);
     }
 
-    fn count(&mut self, line: Line) {
+    fn count(&mut self, line: EditLine) {
         if let Some((old, new)) = &mut self.left {
             *old -= i64::from(line.before().is_some());
             *new -= i64::from(line.after().is_some());
@@ -209,14 +209,14 @@ impl Body {
     fn empty_line(&mut self) {
         let empty = i64::try_from(self.empty).unwrap_or(i64::MAX);
         if self.left.is_some_and(|(old, new)| old > empty && new > empty) {
-            self.push(Line::Keep(String::new()));
+            self.push(EditLine::Keep(String::new()));
         } else {
             self.empty += 1;
         }
     }
 }
 
-fn notes(label: &str, header: Header, lines: &[Line]) -> Vec<String> {
+fn notes(label: &str, header: HunkHeader, lines: &[EditLine]) -> Vec<String> {
     let old = lines.iter().filter(|line| line.before().is_some()).count();
     let new = lines.iter().filter(|line| line.after().is_some()).count();
     match header.counts {

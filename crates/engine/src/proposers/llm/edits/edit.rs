@@ -2,54 +2,54 @@
 
 /// One hunk of a diff, one search block, or one whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct AnswerEdit {
     /// The file, as the answer names it.
     pub path: String,
     /// Name of the edit in messages, such as `hunk 2 of cart.py`.
     pub label: String,
     /// The change.
-    pub change: Change,
+    pub change: EditChange,
     /// Tolerated defects of its format.
     pub notes: Vec<String>,
 }
 
 /// A change of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum EditChange {
     /// A hunk, including context lines.
     Hunk {
         /// Stated number of its first line, counted from 1.
         line: Option<usize>,
         /// Changed lines and context lines.
-        lines: Vec<Line>,
+        lines: Vec<EditLine>,
     },
     /// A search block, all of whose old lines must exist. Common lines at its start and end are kept.
-    Search(Vec<Line>),
+    Search(Vec<EditLine>),
     /// The whole text of the file.
     Whole(Vec<String>),
 }
 
 /// Kind of lines that are context only and may differ from the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Context {
+pub(super) enum EditContextKind {
     /// Lines around a change.
     Around,
     /// Empty lines around a change: all others were quoted as existing lines.
     Empty,
 }
 
-impl Change {
-    pub(super) fn context(&self) -> Context {
+impl EditChange {
+    pub(super) fn context(&self) -> EditContextKind {
         match self {
-            Self::Hunk { .. } => Context::Around,
-            Self::Search(_) | Self::Whole(_) => Context::Empty,
+            Self::Hunk { .. } => EditContextKind::Around,
+            Self::Search(_) | Self::Whole(_) => EditContextKind::Empty,
         }
     }
 }
 
 /// A line without its line ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub enum EditLine {
     /// Existing line that stays.
     Keep(String),
     /// Existing line that is removed.
@@ -58,7 +58,7 @@ pub enum Line {
     Add(String),
 }
 
-impl Line {
+impl EditLine {
     /// Text, if the line is in the old file.
     pub(super) fn before(&self) -> Option<&str> {
         match self {
@@ -81,24 +81,24 @@ impl Line {
     }
 
     /// Whether the line is context only.
-    pub(super) fn shows_the_place(&self, context: Context) -> bool {
+    pub(super) fn is_context(&self, context: EditContextKind) -> bool {
         match (self, context) {
-            (Self::Keep(_), Context::Around) => true,
-            (Self::Keep(text), Context::Empty) => text.trim().is_empty(),
+            (Self::Keep(_), EditContextKind::Around) => true,
+            (Self::Keep(text), EditContextKind::Empty) => text.trim().is_empty(),
             (Self::Remove(_) | Self::Add(_), _) => false,
         }
     }
 }
 
 /// Replacement of lines by others. Common lines at the start and the end are kept.
-pub(super) fn replaced(old: &[&str], new: &[&str]) -> Vec<Line> {
+pub(super) fn replaced(old: &[&str], new: &[&str]) -> Vec<EditLine> {
     let shorter = old.len().min(new.len());
     let first = (0..shorter).take_while(|at| old[*at] == new[*at]).count();
     let last =
         (1..=shorter - first).take_while(|back| old[old.len() - back] == new[new.len() - back]).count();
-    let keep = |line: &&str| Line::Keep((*line).to_owned());
-    let removed = old[first..old.len() - last].iter().map(|line| Line::Remove((*line).to_owned()));
-    let added = new[first..new.len() - last].iter().map(|line| Line::Add((*line).to_owned()));
+    let keep = |line: &&str| EditLine::Keep((*line).to_owned());
+    let removed = old[first..old.len() - last].iter().map(|line| EditLine::Remove((*line).to_owned()));
+    let added = new[first..new.len() - last].iter().map(|line| EditLine::Add((*line).to_owned()));
     let before = old[..first].iter().map(keep);
     before.chain(removed).chain(added).chain(old[old.len() - last..].iter().map(keep)).collect()
 }
@@ -114,18 +114,18 @@ mod tests {
         assert_eq!(
             lines,
             [
-                Line::Keep(text("a")),
-                Line::Remove(text("b")),
-                Line::Add(text("x")),
-                Line::Add(text("y")),
-                Line::Keep(text("c")),
+                EditLine::Keep(text("a")),
+                EditLine::Remove(text("b")),
+                EditLine::Add(text("x")),
+                EditLine::Add(text("y")),
+                EditLine::Keep(text("c")),
             ]
         );
     }
 
     #[test]
     fn a_line_is_not_kept_twice() {
-        assert_eq!(replaced(&["a"], &["a", "a"]), [Line::Keep("a".into()), Line::Add("a".into())]);
-        assert_eq!(replaced(&["a", "a"], &["a"]), [Line::Keep("a".into()), Line::Remove("a".into())]);
+        assert_eq!(replaced(&["a"], &["a", "a"]), [EditLine::Keep("a".into()), EditLine::Add("a".into())]);
+        assert_eq!(replaced(&["a", "a"], &["a"]), [EditLine::Keep("a".into()), EditLine::Remove("a".into())]);
     }
 }

@@ -15,7 +15,7 @@ fn files(texts: &[(&str, &str)]) -> BTreeMap<String, String> {
     texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-fn applied(answer: &str, known: &BTreeMap<String, String>) -> Result<Applied, EditError> {
+fn applied(answer: &str, known: &BTreeMap<String, String>) -> Result<AppliedEdits, EditError> {
     apply(&read(answer)?, known)
 }
 

@@ -2,7 +2,7 @@
 
 /// An open fence.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fence<'a> {
+pub(super) struct AnswerFence<'a> {
     /// Indentation in columns; a fence in a list is indented.
     pub(super) indent: usize,
     mark: char,
@@ -13,7 +13,7 @@ pub(super) struct Fence<'a> {
     pub(super) before: usize,
 }
 
-impl<'a> Fence<'a> {
+impl<'a> AnswerFence<'a> {
     /// Fence that a line opens, if any.
     pub(super) fn opened(line: &'a str, before: usize) -> Option<Self> {
         let rest = line.trim_start_matches(' ');
@@ -89,12 +89,12 @@ mod tests {
 
     #[test]
     fn file_names_are_found_in_info_strings() {
-        let path = |line| Fence::opened(line, 0).and_then(|fence| fence.path());
+        let path = |line| AnswerFence::opened(line, 0).and_then(|fence| fence.path());
         assert_eq!(path("```python path=cart.py"), Some("cart.py"));
         assert_eq!(path("```python cart.py"), Some("cart.py"));
         assert_eq!(path("~~~python:shop/cart.py"), Some("shop/cart.py"));
         assert_eq!(path("```cart.py"), Some("cart.py"));
         assert_eq!(path("```python"), None);
-        assert!(Fence::opened("```cart.py``` is short", 0).is_none());
+        assert!(AnswerFence::opened("```cart.py``` is short", 0).is_none());
     }
 }

@@ -11,23 +11,23 @@ const GUARDED: &str = include_str!("../../../../../../tests/fixtures/malformed_a
 const ANSWERS: &str = include_str!("../../../../../../tests/fixtures/malformed_answers.json");
 
 #[derive(Debug, Deserialize)]
-struct Row {
+struct MalformedAnswerCase {
     name: String,
     answer: Option<String>,
     repeat: Option<(String, usize)>,
-    expect: Expect,
+    expect: MalformedAnswerHandling,
     /// Expected part of the error or the notes.
     says: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Expect {
+enum MalformedAnswerHandling {
     Refused,
     Same,
 }
 
-impl Row {
+impl MalformedAnswerCase {
     fn text(&self) -> String {
         let repeated = self.repeat.as_ref().map(|(text, count)| text.repeat(*count));
         self.answer.clone().or(repeated).unwrap_or_default()
@@ -39,16 +39,16 @@ fn files() -> BTreeMap<String, String> {
     BTreeMap::from([("cart.py".to_owned(), CART.to_owned()), other("shop/tax.py"), other("old/tax.py")])
 }
 
-fn applied(answer: &str) -> Result<Applied, EditError> {
+fn applied(answer: &str) -> Result<AppliedEdits, EditError> {
     apply(&read(answer)?, &files())
 }
 
 /// Outcome of an answer: refused or applied as intended; any other change is an `Err`.
-fn outcome(answer: &str) -> Result<(Expect, String), Applied> {
+fn outcome(answer: &str) -> Result<(MalformedAnswerHandling, String), AppliedEdits> {
     match applied(answer) {
-        Err(error) => Ok((Expect::Refused, error.to_string())),
+        Err(error) => Ok((MalformedAnswerHandling::Refused, error.to_string())),
         Ok(found) if found.files == BTreeMap::from([("cart.py".to_owned(), GUARDED.to_owned())]) => {
-            Ok((Expect::Same, found.audit.join("\n")))
+            Ok((MalformedAnswerHandling::Same, found.audit.join("\n")))
         }
         Ok(found) => Err(found),
     }
@@ -56,9 +56,9 @@ fn outcome(answer: &str) -> Result<(Expect, String), Applied> {
 
 #[test]
 fn malformed_answers_are_refused_or_applied_as_intended() {
-    let rows: Vec<Row> = serde_json::from_str(ANSWERS).unwrap();
+    let rows: Vec<MalformedAnswerCase> = serde_json::from_str(ANSWERS).unwrap();
     let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    let texts: BTreeSet<String> = rows.iter().map(Row::text).collect();
+    let texts: BTreeSet<String> = rows.iter().map(MalformedAnswerCase::text).collect();
     assert!(texts.len() >= 200, "{} kinds", texts.len());
     assert_eq!((names.len(), texts.len()), (rows.len(), rows.len()), "rows are distinct");
     let mut wrong = Vec::new();
@@ -77,7 +77,7 @@ fn malformed_answers_are_refused_or_applied_as_intended() {
 
 #[test]
 fn an_error_is_one_line_with_an_optional_hint() {
-    let rows: Vec<Row> = serde_json::from_str(ANSWERS).unwrap();
+    let rows: Vec<MalformedAnswerCase> = serde_json::from_str(ANSWERS).unwrap();
     for error in rows.iter().filter_map(|row| applied(&row.text()).err()) {
         let text = error.to_string();
         let lines: Vec<&str> = text.lines().collect();
@@ -102,10 +102,10 @@ fn a_truncated_answer_is_refused_or_applied_as_intended() {
     ];
     for answer in answers {
         let cuts = (0..=answer.len()).filter(|at| answer.is_char_boundary(*at));
-        let found: Vec<Expect> = cuts.map(|at| outcome(&answer[..at]).unwrap().0).collect();
-        assert_eq!(found.last(), Some(&Expect::Same), "{answer}");
-        let first = found.iter().position(|found| *found == Expect::Same).unwrap();
-        assert!(found[first..].iter().all(|found| *found == Expect::Same), "{answer}");
+        let found: Vec<MalformedAnswerHandling> = cuts.map(|at| outcome(&answer[..at]).unwrap().0).collect();
+        assert_eq!(found.last(), Some(&MalformedAnswerHandling::Same), "{answer}");
+        let first = found.iter().position(|found| *found == MalformedAnswerHandling::Same).unwrap();
+        assert!(found[first..].iter().all(|found| *found == MalformedAnswerHandling::Same), "{answer}");
         // Only text after the change may be missing.
         assert!(answer[..first].contains("return 0\n"), "{}", &answer[..first]);
     }

@@ -18,16 +18,16 @@ mod diff;
 mod edit;
 mod error;
 mod fence;
-mod names;
-mod nearest;
-mod place;
-mod read;
-mod text;
+mod file_lines;
+mod file_names;
+mod location;
+mod nearest_match;
+mod parse;
 
-pub use apply::{Applied, apply};
-pub use edit::{Change, Edit, Line};
+pub use apply::{AppliedEdits, apply};
+pub use edit::{AnswerEdit, EditChange, EditLine};
 pub use error::EditError;
-pub use read::read;
+pub use parse::read;
 
 #[cfg(test)]
 mod edits_tests;

@@ -1,10 +1,10 @@
 //! Tests of the visible part of `/etc`.
 
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 
-use super::super::{Host, host_view};
+use super::super::{HostDescription, host_view};
 use super::fabricated::FabricatedHost;
-use menace_isolation::root::Entry;
+use menace_isolation::root::SkeletonEntry;
 
 #[test]
 fn public_entries_are_bound() {
@@ -74,11 +74,13 @@ fn links_with_visible_targets_are_repeated_unchanged() {
     host.link("/etc/os-release", "../usr/lib/os-release");
     host.file("/etc/pki/tls/certs/ca.crt", "").link("/etc/ssl/certs", "../pki/tls/certs");
     let view = host.view("");
-    let zone =
-        Entry::Link { target: "/etc/localtime".into(), to: "/usr/share/zoneinfo/Europe/Vienna".into() };
+    let zone = SkeletonEntry::Link {
+        target: "/etc/localtime".into(),
+        to: "/usr/share/zoneinfo/Europe/Vienna".into(),
+    };
     assert!(view.entries.contains(&zone));
-    assert!(host.leads(&view, "/etc/os-release", "/usr/lib/os-release"));
-    assert!(host.leads(&view, "/etc/ssl/certs/ca.crt", "/etc/pki/tls/certs/ca.crt"));
+    assert!(host.leads_to(&view, "/etc/os-release", "/usr/lib/os-release"));
+    assert!(host.leads_to(&view, "/etc/ssl/certs/ca.crt", "/etc/pki/tls/certs/ca.crt"));
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn a_link_over_an_invisible_link_is_shortened() {
     let host = FabricatedHost::new();
     host.file("/usr/share/zoneinfo/UTC", "").link("/var/zone", "/usr/share/zoneinfo/UTC");
     host.link("/etc/localtime", "/var/zone");
-    assert!(host.leads(&host.view(""), "/etc/localtime", "/usr/share/zoneinfo/UTC"));
+    assert!(host.leads_to(&host.view(""), "/etc/localtime", "/usr/share/zoneinfo/UTC"));
 }
 
 #[test]
@@ -123,7 +125,8 @@ fn identity_files_are_generated() {
 fn no_uid_has_two_names() {
     for (number, names) in [(0, ["root", "nobody"]), (65534, ["root", "sandbox"])] {
         let host = FabricatedHost::new();
-        let view = host_view(&Host { user: User { uid: number, gid: number }, ..host.host("") });
+        let view =
+            host_view(&HostDescription { user: SandboxUser { uid: number, gid: number }, ..host.host("") });
         let passwd = content(&view.entries, "/etc/passwd");
         let found: Vec<&str> = passwd.lines().filter_map(|line| line.split(':').next()).collect();
         assert_eq!(found, names);
@@ -132,9 +135,9 @@ fn no_uid_has_two_names() {
     }
 }
 
-fn content<'entries>(entries: &'entries [Entry], path: &str) -> &'entries str {
+fn content<'entries>(entries: &'entries [SkeletonEntry], path: &str) -> &'entries str {
     let mut contents = entries.iter().filter_map(|entry| match entry {
-        Entry::File { target, content } if target.to_str() == Some(path) => Some(content.as_str()),
+        SkeletonEntry::File { target, content } if target.to_str() == Some(path) => Some(content.as_str()),
         other => {
             assert_ne!(other.target().to_str(), Some(path), "{path} is not generated");
             None

@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 use tempfile::TempDir;
 
 use super::super::plan::HostView;
-use super::super::{Host, host_view};
-use super::inside::reach;
-use menace_isolation::root::Entry;
+use super::super::{HostDescription, host_view};
+use super::path_resolution::resolve_inside;
+use menace_isolation::root::SkeletonEntry;
 
 /// Directory tree with `/usr/bin/python3.11` and `/home/ada`.
 pub(super) struct FabricatedHost {
@@ -56,12 +56,12 @@ impl FabricatedHost {
         self.root.path().join(path.trim_start_matches('/'))
     }
 
-    pub(super) fn host(&self, path: &str) -> Host {
-        Host {
+    pub(super) fn host(&self, path: &str) -> HostDescription {
+        HostDescription {
             root: self.root.path().to_path_buf(),
             path: path.into(),
             home: Some(PathBuf::from("/home/ada")),
-            user: User::default(),
+            user: SandboxUser::default(),
             hostname: "sandbox-7".to_owned(),
         }
     }
@@ -71,20 +71,20 @@ impl FabricatedHost {
     }
 
     /// Whether a path inside leads to the same file or directory of the host as another path does outside.
-    pub(super) fn leads(&self, view: &HostView, path: &str, to: &str) -> bool {
-        reach(view, Path::new(path)) == Some(self.on_host(to))
+    pub(super) fn leads_to(&self, view: &HostView, path: &str, to: &str) -> bool {
+        resolve_inside(view, Path::new(path)) == Some(self.on_host(to))
     }
 
     /// Whether a path inside leads to the same path on the host.
     pub(super) fn sees(&self, view: &HostView, path: &str) -> bool {
-        self.leads(view, path, path)
+        self.leads_to(view, path, path)
     }
 }
 
 /// Bind targets outside the system directories and `/etc`.
 pub(super) fn toolchains(view: &HostView) -> Vec<&str> {
     let targets = view.entries.iter().filter_map(|entry| match entry {
-        Entry::Bind { target, .. } => target.to_str(),
+        SkeletonEntry::Bind { target, .. } => target.to_str(),
         _ => None,
     });
     targets.filter(|target| !target.starts_with("/usr") && !target.starts_with("/etc/")).collect()

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use menace_model::sandbox::User;
+use menace_model::sandbox::SandboxUser;
 
 use super::super::plan::HostView;
-use super::super::{Host, host_view};
-use super::inside::reach;
-use menace_isolation::root::Entry;
+use super::super::{HostDescription, host_view};
+use super::path_resolution::resolve_inside;
+use menace_isolation::root::SkeletonEntry;
 
 fn this_machine() -> HostView {
-    host_view(&Host::of_this_process(User::default(), "sandbox".to_owned()))
+    host_view(&HostDescription::of_this_process(SandboxUser::default(), "sandbox".to_owned()))
 }
 
 #[test]
@@ -21,8 +21,10 @@ fn python_inside_is_the_same_as_outside() {
         .find(|python| python.exists())
         .expect("this test needs python3 on PATH");
     let view = this_machine();
-    let inside =
-        view.path.split(':').find_map(|directory| reach(&view, &Path::new(directory).join("python3")));
+    let inside = view
+        .path
+        .split(':')
+        .find_map(|directory| resolve_inside(&view, &Path::new(directory).join("python3")));
     assert_eq!(inside, Some(outside.canonicalize().unwrap()));
 }
 
@@ -33,7 +35,7 @@ fn bind_sources_exist_and_contain_no_home() {
         .entries
         .into_iter()
         .filter_map(|entry| match entry {
-            Entry::Bind { source, .. } => Some(source),
+            SkeletonEntry::Bind { source, .. } => Some(source),
             _ => None,
         })
         .collect();
@@ -49,7 +51,7 @@ fn bind_sources_exist_and_contain_no_home() {
 /// slow machine, and ten times that in an unoptimised build.
 #[test]
 fn computing_the_view_is_fast() {
-    let host = Host::of_this_process(User::default(), "sandbox".to_owned());
+    let host = HostDescription::of_this_process(SandboxUser::default(), "sandbox".to_owned());
     let timed_view = || {
         let start = Instant::now();
         let view = host_view(&host);

@@ -2,8 +2,8 @@
 
 mod etc_tests;
 mod fabricated;
-mod inside;
 mod machine_tests;
+mod path_resolution;
 mod plan_tests;
 mod privacy_tests;
 mod system_tests;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::fabricated::FabricatedHost;
-use menace_isolation::root::Entry;
+use menace_isolation::root::SkeletonEntry;
 
 #[test]
 fn parents_come_before_children_without_duplicates() {
@@ -16,11 +16,11 @@ fn parents_come_before_children_without_duplicates() {
     for entry in &view.entries {
         let parent = entry.target().parent().unwrap();
         assert!(made.contains(parent), "{} is made before {}", entry.target().display(), parent.display());
-        if let Entry::Directory { target } = entry {
+        if let SkeletonEntry::Directory { target } = entry {
             made.insert(target);
         }
     }
-    let targets: HashSet<&Path> = view.entries.iter().map(Entry::target).collect();
+    let targets: HashSet<&Path> = view.entries.iter().map(SkeletonEntry::target).collect();
     assert_eq!(targets.len(), view.entries.len());
 }
 
@@ -32,8 +32,8 @@ fn nothing_is_bound_below_a_bind() {
     let binds: Vec<&Path> = view
         .entries
         .iter()
-        .filter(|entry| matches!(entry, Entry::Bind { .. }))
-        .map(Entry::target)
+        .filter(|entry| matches!(entry, SkeletonEntry::Bind { .. }))
+        .map(SkeletonEntry::target)
         .filter(|target| target.starts_with("/srv"))
         .collect();
     assert_eq!(binds, ["/srv/a/b", "/srv/a/b-c", "/srv/a/bin"].map(Path::new));

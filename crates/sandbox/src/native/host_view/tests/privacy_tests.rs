@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use super::super::plan::HostView;
-use super::super::{Host, host_view};
+use super::super::{HostDescription, host_view};
 use super::fabricated::{FabricatedHost, own_path, toolchains};
 
 /// Checks that a `PATH` shows exactly these paths.
@@ -36,7 +36,7 @@ fn a_home_at_an_unusual_place_is_a_home() {
     host.directory("/data/people/ada/bin").directory("/data/bin").directory("/data/lib");
     let path = "/data:/data/people:/data/people/ada:/data/bin:/data/people/ada/bin".into();
     let home = Some("/data/people/ada".into());
-    let view = host_view(&Host { path, home, ..host.host("") });
+    let view = host_view(&HostDescription { path, home, ..host.host("") });
     assert_eq!(toolchains(&view), ["/data/bin", "/data/people/ada/bin"]);
 }
 
@@ -146,7 +146,7 @@ fn a_name_that_is_not_utf8_is_left_out_and_the_plan_can_be_serialized() {
     std::fs::create_dir_all(host.on_host("/srv").join(OsString::from_vec(b"b\xff/bin".to_vec()))).unwrap();
     host.directory("/srv/tools");
     path.push(":/srv/tools");
-    let view = host_view(&Host { path, ..host.host("") });
+    let view = host_view(&HostDescription { path, ..host.host("") });
     assert_eq!(toolchains(&view), ["/srv/tools"]);
     let bytes = postcard::to_stdvec(&view).unwrap();
     assert_eq!(postcard::from_bytes::<HostView>(&bytes).unwrap(), view);

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::super::{Host, host_view};
+use super::super::{HostDescription, host_view};
 use super::fabricated::{FabricatedHost, toolchains};
-use menace_isolation::root::Entry;
+use menace_isolation::root::SkeletonEntry;
 
 #[test]
 fn merged_directories_stay_relative_links() {
@@ -12,9 +12,12 @@ fn merged_directories_stay_relative_links() {
     host.link("/bin", "usr/bin").link("/lib64", "usr/lib64").directory("/usr/lib64");
     let view = host.view("/bin");
     for (at, to) in [("/bin", "usr/bin"), ("/lib64", "usr/lib64")] {
-        assert!(view.entries.contains(&Entry::Link { target: at.into(), to: to.into() }), "{view:#?}");
+        assert!(
+            view.entries.contains(&SkeletonEntry::Link { target: at.into(), to: to.into() }),
+            "{view:#?}"
+        );
     }
-    assert!(host.leads(&view, "/bin/python3.11", "/usr/bin/python3.11"));
+    assert!(host.leads_to(&view, "/bin/python3.11", "/usr/bin/python3.11"));
     assert_eq!(toolchains(&view), [""; 0]);
 }
 
@@ -30,7 +33,7 @@ fn a_link_with_an_invisible_target_is_replaced_by_the_target() {
     let host = FabricatedHost::new();
     host.directory("/data/lib64").link("/lib64", "/data/lib64").link("/opt", "/nowhere");
     let view = host.view("");
-    assert!(host.leads(&view, "/lib64", "/data/lib64"));
+    assert!(host.leads_to(&view, "/lib64", "/data/lib64"));
     assert!(!view.entries.iter().any(|entry| entry.target() == "/opt"));
 }
 
@@ -39,7 +42,7 @@ fn a_link_that_leads_to_a_home_is_left_out() {
     for target in ["/home/ada", "/home/ada/.config/opt", "/home"] {
         let host = FabricatedHost::new();
         host.directory(target).link("/opt", target);
-        assert!(!host.leads(&host.view("/opt"), "/opt", target), "{target} is visible");
+        assert!(!host.leads_to(&host.view("/opt"), "/opt", target), "{target} is visible");
     }
 }
 
@@ -61,7 +64,7 @@ fn other_top_level_directories_are_invisible() {
 fn a_home_in_a_system_directory_is_left_out_but_its_neighbours_are_shown() {
     let host = FabricatedHost::new();
     host.file("/opt/app/src/.netrc", "").file("/opt/app/lib/module.py", "").file("/opt/other/file", "");
-    let view = host_view(&Host { home: Some(PathBuf::from("/opt/app/src")), ..host.host("") });
+    let view = host_view(&HostDescription { home: Some(PathBuf::from("/opt/app/src")), ..host.host("") });
     assert!(!host.sees(&view, "/opt/app/src/.netrc"));
     assert!(host.sees(&view, "/opt/app/lib/module.py"));
     assert!(host.sees(&view, "/opt/other/file"));
@@ -71,6 +74,6 @@ fn a_home_in_a_system_directory_is_left_out_but_its_neighbours_are_shown() {
 fn a_system_directory_as_home_is_still_shown() {
     let host = FabricatedHost::new();
     host.link("/bin", "usr/bin");
-    let view = host_view(&Host { home: Some(PathBuf::from("/bin")), ..host.host("") });
-    assert!(host.leads(&view, "/bin/python3.11", "/usr/bin/python3.11"));
+    let view = host_view(&HostDescription { home: Some(PathBuf::from("/bin")), ..host.host("") });
+    assert!(host.leads_to(&view, "/bin/python3.11", "/usr/bin/python3.11"));
 }

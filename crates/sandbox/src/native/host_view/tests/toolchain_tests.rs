@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::plan::HostView;
 use super::super::toolchain_of;
 use super::fabricated::{FabricatedHost, own_path, toolchains};
-use menace_isolation::root::Entry;
+use menace_isolation::root::SkeletonEntry;
 
 /// Checks that a `PATH` shows exactly these paths, and stays unchanged.
 fn check(host: &FabricatedHost, path: &str, shown: &[&str]) -> HostView {
@@ -42,7 +42,7 @@ fn a_version_of_pyenv_that_is_a_link_is_followed() {
     host.program("/srv/python/bin/python").directory("/srv/python/lib");
     host.link("/home/ada/.pyenv/versions/own", "/srv/python");
     let view = check(&host, "/home/ada/.pyenv/shims", &["/home/ada/.pyenv", "/srv/python"]);
-    assert!(host.leads(&view, "/home/ada/.pyenv/versions/own/bin/python", "/srv/python/bin/python"));
+    assert!(host.leads_to(&view, "/home/ada/.pyenv/versions/own/bin/python", "/srv/python/bin/python"));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_virtual_environment_comes_with_its_base() {
     host.file("/srv/job/notes.txt", "");
     let view = check(&host, "/srv/job/.venv/bin", &["/home/ada/.pyenv/versions/3.12.1", "/srv/job/.venv"]);
     let python = "/home/ada/.pyenv/versions/3.12.1/bin/python3.12";
-    assert!(host.leads(&view, "/srv/job/.venv/bin/python", python));
+    assert!(host.leads_to(&view, "/srv/job/.venv/bin/python", python));
     assert!(!host.sees(&view, "/srv/job/notes.txt"));
 }
 
@@ -92,7 +92,7 @@ fn an_environment_in_a_checkout_shows_only_its_parts() {
     host.file("/srv/job/lib/python3.11/site-packages/a.py", "").link("/srv/job/lib64", "lib");
     host.file("/srv/job/.git/config", "").file("/srv/job/.env", "TOKEN=1");
     let view = check(&host, "/srv/job/bin", &["/srv/job/bin", "/srv/job/lib", "/srv/job/pyvenv.cfg"]);
-    assert!(host.leads(&view, "/srv/job/lib64/python3.11", "/srv/job/lib/python3.11"));
+    assert!(host.leads_to(&view, "/srv/job/lib64/python3.11", "/srv/job/lib/python3.11"));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn links_on_the_way_to_a_prefix_are_repeated() {
     host.program(&format!("{java}/21.0.1/bin/java")).directory(&format!("{java}/21.0.1/lib"));
     host.link(&format!("{java}/current"), "21.0.1");
     let view = check(&host, &format!("{java}/current/bin"), &[&format!("{java}/21.0.1")]);
-    assert!(host.leads(&view, &format!("{java}/current/bin/java"), &format!("{java}/21.0.1/bin/java")));
+    assert!(host.leads_to(&view, &format!("{java}/current/bin/java"), &format!("{java}/21.0.1/bin/java")));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_home_behind_a_link_is_found_by_both_names() {
     let host = FabricatedHost::new();
     host.link("/people", "var/people").program("/var/people/eve/go/bin/tool");
     let view = check(&host, "/people/eve/go/bin", &["/var/people/eve/go/bin"]);
-    assert!(host.leads(&view, "/people/eve/go/bin/tool", "/var/people/eve/go/bin/tool"));
+    assert!(host.leads_to(&view, "/people/eve/go/bin/tool", "/var/people/eve/go/bin/tool"));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn cargo_is_shown_without_its_token() {
     let shown = ["/home/ada/.cargo/bin", "/home/ada/.rustup/settings.toml", "/home/ada/.rustup/toolchains"];
     let view = check(&host, "/home/ada/.cargo/bin", &shown);
     assert_eq!(view.environment["RUSTUP_HOME"], "/home/ada/.rustup");
-    let hashes = Entry::Directory { target: "/home/ada/.rustup/update-hashes".into() };
+    let hashes = SkeletonEntry::Directory { target: "/home/ada/.rustup/update-hashes".into() };
     assert!(view.entries.contains(&hashes));
 }
 
@@ -182,8 +182,8 @@ fn links_of_pipx_and_uv_are_followed_to_their_environments() {
     host.file(&format!("{share}/keyrings/login.keyring"), "").directory("/home/ada/.local/lib");
     let view = check(&host, "/home/ada/.local/bin", &["/home/ada/.local/bin", &black, &uv]);
     let python = format!("{uv}/bin/python3.12");
-    assert!(host.leads(&view, "/home/ada/.local/bin/python3.12", &python));
-    assert!(host.leads(&view, "/home/ada/.local/bin/black", &format!("{black}/bin/black")));
+    assert!(host.leads_to(&view, "/home/ada/.local/bin/python3.12", &python));
+    assert!(host.leads_to(&view, "/home/ada/.local/bin/black", &format!("{black}/bin/black")));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn an_interpreter_linked_from_a_system_directory_is_shown() {
     host.program("/srv/python/bin/python3.13").directory("/srv/python/lib");
     host.link("/usr/local/bin/python3", "/srv/python/bin/python3.13");
     let view = host.view("/usr/local/bin:/usr/bin");
-    assert!(host.leads(&view, "/usr/local/bin/python3", "/srv/python/bin/python3.13"));
+    assert!(host.leads_to(&view, "/usr/local/bin/python3", "/srv/python/bin/python3.13"));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn the_toolchain_of_a_program_holds_only_entries_missing_in_the_view() {
     let added = toolchain_of(python, &host.host(""), &view);
     view.entries.extend(added);
     assert_eq!(toolchains(&view), ["/home/ada/.pyenv/versions/3.12.1", "/srv/job/.venv"]);
-    assert!(host.leads(
+    assert!(host.leads_to(
         &view,
         "/srv/job/.venv/bin/python",
         "/home/ada/.pyenv/versions/3.12.1/bin/python3.12"
@@ -254,5 +254,5 @@ fn the_toolchain_of_a_program_may_contain_entries_of_the_view() {
     let view = host.view("/home/ada/.pyenv/versions/3.12.1/bin");
     let added = toolchain_of(Path::new("/home/ada/.pyenv/shims/python3"), &host.host(""), &view);
     let target = "/home/ada/.pyenv";
-    assert_eq!(added, [Entry::Bind { source: host.on_host(target), target: target.into() }]);
+    assert_eq!(added, [SkeletonEntry::Bind { source: host.on_host(target), target: target.into() }]);
 }

@@ -4,10 +4,10 @@
 //! parts of it that do parse.
 //!
 //! ```no_run
-//! use menace_analysis::scan::{ScanOptions, Silent, scan};
+//! use menace_analysis::scan::{ScanOptions, SilentScanObserver, scan};
 //!
 //! let no_churn = || Err("not measured".to_owned());
-//! let found = scan("examples/shop".as_ref(), &ScanOptions::default(), &Silent, no_churn).unwrap();
+//! let found = scan("examples/shop".as_ref(), &ScanOptions::default(), &SilentScanObserver, no_churn).unwrap();
 //! for module in &found.inventory.modules {
 //!     println!("{} has {} sections", module.name, module.sections.len());
 //! }

@@ -1,10 +1,10 @@
 //! Metrics, ROI, forecasts and convergence. Pure arithmetic without IO; time and randomness are arguments.
 //!
 //! ```
-//! use menace_tracker::{Prices, Taken};
+//! use menace_tracker::{CallResourceUsage, ResourcePrices};
 //!
-//! let prices = Prices { value_per_call: 0.01, per_cpu_second: 0.001, per_gb_second: 0.0 };
-//! let taken = Taken { calls: 10, ended_well: 9, cpu_seconds: 1.0, gb_seconds: 0.0 };
+//! let prices = ResourcePrices { value_per_call: 0.01, per_cpu_second: 0.001, per_gb_second: 0.0 };
+//! let taken = CallResourceUsage { calls: 10, ended_well: 9, cpu_seconds: 1.0, gb_seconds: 0.0 };
 //! assert!((prices.profitability(&taken).unwrap() - 0.89).abs() < 1e-9);
 //! ```
 

@@ -54,8 +54,7 @@ pub(crate) use tracking::{
 };
 pub(crate) use up::UpArguments;
 pub(crate) use workflows::{
-    WorkflowOptions, WorkflowStressArguments, WorkflowsCommand, WorkflowsImpactArguments,
-    WorkflowsRunArguments,
+    WorkflowStressArguments, WorkflowsCommand, WorkflowsImpactArguments, WorkflowsRunArguments,
 };
 
 /// Autonomous sandbox for Python code: finds what breaks, keeps patches that are measurably better, and runs

@@ -1,16 +1,14 @@
 //! The binary `menace`: arguments in, tables or JSON out.
 
 mod arguments;
-mod calling;
-mod churn;
 mod command_line;
 mod commands;
 mod configuration;
 mod exit;
 mod help;
+mod interruption;
 mod logging;
 mod terminal;
-mod tracking;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use menace_app::improve::{AutoRequest, RecoverTarget};
 
 use super::{MeasureOptions, sandbox};
 
@@ -47,4 +48,24 @@ pub(crate) struct RunCompleteArguments {
     pub(crate) presets: PathBuf,
     #[command(flatten)]
     pub(crate) auto: AutoArguments,
+}
+
+impl AutoArguments {
+    /// The run that these arguments request.
+    pub(crate) fn request(&self) -> AutoRequest {
+        AutoRequest {
+            measure: self.measure.request(),
+            max_time: self.max_time,
+            max_cost: self.max_cost,
+            max_tokens: self.max_tokens,
+            max_iterations: self.max_iterations,
+            allow_behaviour_change: self.allow_behaviour_change,
+            recover: self
+                .recover
+                .as_ref()
+                .map(|id| id.clone().map_or(RecoverTarget::Last, RecoverTarget::Id)),
+            adaptation_log: self.debug_log_file.clone(),
+            report: self.report.clone(),
+        }
+    }
 }

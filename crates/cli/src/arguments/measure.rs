@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use menace_analysis::map::GroupingAlgorithm;
+use menace_app::measure::MeasureRequest;
+use menace_app::repository::ScanRequest;
 
 use super::{JsonOutput, sandbox};
 
@@ -120,4 +122,36 @@ pub(crate) struct ModuleGroupingArguments {
     /// Seed of everything random in the grouping
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+impl RepositoryArguments {
+    /// The scan of this repository.
+    pub(crate) fn scan(&self) -> ScanRequest {
+        ScanRequest { path: self.path.clone(), no_cache: self.no_cache, exclude: self.exclude.clone() }
+    }
+}
+
+impl MeasureOptions {
+    /// The runs that these options request.
+    pub(crate) fn request(&self) -> MeasureRequest {
+        MeasureRequest {
+            repository: self.repository.path.clone(),
+            no_cache: self.repository.no_cache,
+            exclude: self.repository.exclude.clone(),
+            modules: self.modules.clone(),
+            runs: self.runs,
+            seed: self.seed,
+            preset_files: self.preset_file.clone(),
+            preset_count: self.preset_count,
+            only_these_presets: self.only_these_presets,
+            timeout: self.timeout,
+            python: self.python.clone(),
+            forecast_log: self.forecast_log.clone(),
+        }
+    }
+
+    /// Number of rows that each table shows.
+    pub(crate) fn rows(&self) -> usize {
+        if self.top == 0 { usize::MAX } else { self.top }
+    }
 }

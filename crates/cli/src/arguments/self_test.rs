@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use menace_app::self_test::SelfTestRequest;
 
 use super::JsonOutput;
 use super::sandbox;
@@ -29,4 +30,17 @@ pub(crate) struct SelfTestArguments {
     pub(crate) python: Option<String>,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
+}
+
+impl SelfTestArguments {
+    /// The round that these arguments request.
+    pub(crate) fn request(&self) -> SelfTestRequest {
+        SelfTestRequest {
+            repository: self.repo.clone(),
+            paths: self.paths.clone(),
+            timeout: self.timeout,
+            seed: self.seed,
+            python: self.python.clone(),
+        }
+    }
 }

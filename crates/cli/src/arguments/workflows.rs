@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use menace_app::workflows::{WorkflowRequest, WorkflowsRequest};
 
 use super::sandbox;
 use super::{JsonOutput, RepositoryArguments};
@@ -127,4 +128,35 @@ pub(crate) struct WorkflowOptions {
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+impl WorkflowOptions {
+    /// The workflow with these options.
+    pub(crate) fn request(&self, workflow: &str) -> WorkflowRequest {
+        WorkflowRequest {
+            workflow: workflow.to_owned(),
+            repository: self.repo.clone(),
+            times: self.times,
+            seed: self.seed,
+            timeout: self.timeout,
+            python: self.python.clone(),
+            files: self.files.clone(),
+            variables: self.variables.clone(),
+            fixtures: self.fixtures.clone(),
+            safe_mode: self.safe_mode,
+            network_mocks: self.network_mocks.clone(),
+        }
+    }
+}
+
+impl WorkflowsRunArguments {
+    /// The workflows that these arguments request.
+    pub(crate) fn request(&self) -> WorkflowsRequest {
+        WorkflowsRequest {
+            workflow: self.workflow.clone(),
+            dynamic_workflows: self.dynamic_workflows,
+            scenarios: self.scenarios.clone(),
+            common: self.common.request(""),
+        }
+    }
 }

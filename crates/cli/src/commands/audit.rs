@@ -1,9 +1,9 @@
 //! `menace audit`: whether the audit trail is as it was written.
 
+use menace_app::RequestError;
 use menace_store::audit::{AuditVerification, verify};
 use serde_json::json;
 
-use super::UsageError;
 use crate::arguments::AuditCommand;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
@@ -14,7 +14,7 @@ pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyh
     let path = file.clone().unwrap_or_else(|| configuration.audit_path());
     if !path.is_file() {
         let problem = format!("there is no audit trail at {}", path.display());
-        return Err(UsageError::Tracking(problem).into());
+        return Err(RequestError::Tracking(problem).into());
     }
     let verified = verify(&path)?;
     if output.json {

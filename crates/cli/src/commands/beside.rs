@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use crate::calling::runtime;
+use menace_app::calling::runtime;
 
 /// Something that runs until this is dropped.
 pub(super) struct BackgroundThread {
@@ -57,7 +57,7 @@ impl BackgroundThread {
         let who = name.to_owned();
         let thread = std::thread::Builder::new().name(who.clone()).spawn(move || {
             let told = ReadyNotifier(ready.0.clone());
-            let done = runtime().and_then(|runtime| {
+            let done = runtime().map_err(Into::into).and_then(|runtime| {
                 runtime.block_on(async {
                     tokio::select! {
                         done = work(ready) => done,

@@ -8,14 +8,14 @@ use menace_server::dashboard::{Dashboard, DashboardSources, ScannedRepository, l
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::calling::runtime;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
+use menace_app::calling::runtime;
 
 use super::beside::BackgroundThread;
-use super::map::{build, default_options};
-use super::reading::{RepositoryScanOptions, ScanPurpose};
+use menace_app::module_map::{build, default_options};
+use menace_app::repository::{RepositoryScanOptions, ScanPurpose};
 
 pub(super) fn run(
     configuration: &Configuration,
@@ -47,7 +47,7 @@ pub(super) fn of_synergy(
 
 /// What is shown of the data directory.
 pub(super) fn sources(configuration: &Configuration) -> DashboardSources {
-    let options = RepositoryScanOptions::of(configuration);
+    let options = RepositoryScanOptions::of(configuration.app());
     let reading = move |root: &Path| -> Result<ScannedRepository, String> {
         let scan = options.read(root, ScanPurpose::ModuleMap).map_err(|error| format!("{error:#}"))?;
         let map = build(&scan, &default_options());

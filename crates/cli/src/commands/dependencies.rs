@@ -7,8 +7,8 @@ use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{print, print_json};
 
-use super::reading::{ScanPurpose, read_repository};
-use super::usage::UsageError;
+use menace_app::RequestError;
+use menace_app::repository::{ScanPurpose, read_repository};
 
 #[derive(Serialize)]
 struct DependencyReport<'a> {
@@ -26,10 +26,11 @@ pub(super) fn run(
     module: &str,
     json: bool,
 ) -> anyhow::Result<MenaceExit> {
-    let scan = read_repository(configuration, repository, ScanPurpose::Inventory)?;
+    let scan = read_repository(configuration.app(), &repository.scan(), ScanPurpose::Inventory)?;
     let depth = configuration.settings().orphans.max_recursion_depth;
-    let dependencies =
-        scan.local_dependencies(module, depth).ok_or_else(|| UsageError::UnknownModule(module.to_owned()))?;
+    let dependencies = scan
+        .local_dependencies(module, depth)
+        .ok_or_else(|| RequestError::UnknownModule(module.to_owned()))?;
     if json {
         print_json(&DependencyReport { version: 1, module, depth, dependencies })?;
     } else {

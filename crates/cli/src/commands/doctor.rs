@@ -10,7 +10,7 @@ use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, print, print_json};
 
-use super::reading::cache_directory;
+use menace_app::repository::cache_directory;
 
 /// One thing that menace can use.
 #[derive(Debug, Serialize)]

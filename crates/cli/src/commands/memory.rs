@@ -12,21 +12,21 @@ use serde_json::{Map, Value, json};
 use crate::arguments::{
     MemoryCommand, MemoryCompactArguments, MemoryListArguments, MemoryLogArguments, MemorySearchArguments,
 };
-use crate::calling::{memory, now_ms, open_store, runtime};
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json};
+use menace_app::calling::{memory, now_ms, open_store, runtime};
 
 use super::UsageError;
-use super::run::shortened;
+use crate::terminal::shortened;
 
 /// The longest prompt and response in a table, in characters.
 const SHOWN: usize = 60;
 
 pub(super) fn run(configuration: &Configuration, command: &MemoryCommand) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
-        let store = open_store(configuration).await?;
-        let memory = memory(configuration, store.clone())?;
+        let store = open_store(configuration.app()).await?;
+        let memory = memory(configuration.app(), store.clone())?;
         match command {
             MemoryCommand::Log(arguments) => log(configuration, &memory, arguments).await?,
             MemoryCommand::Search(arguments) => search(&memory, arguments).await?,

@@ -1,7 +1,7 @@
 //! `menace orphans`: modules that nothing needs.
 
 use menace_analysis::orphans::{OrphanFileOptions, write_orphan_files};
-use menace_model::inventory::{Orphan, OrphanClass};
+use menace_model::inventory::Orphan;
 use serde::Serialize;
 
 use crate::arguments::RepositoryArguments;
@@ -9,7 +9,7 @@ use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json};
 
-use super::reading::{ScanPurpose, read_repository};
+use menace_app::repository::{ScanPurpose, read_repository};
 
 #[derive(Serialize)]
 struct OrphanReport<'a> {
@@ -23,7 +23,7 @@ pub(super) fn run(
     repository: &RepositoryArguments,
     json: bool,
 ) -> anyhow::Result<MenaceExit> {
-    let scan = read_repository(configuration, repository, ScanPurpose::Inventory)?;
+    let scan = read_repository(configuration.app(), &repository.scan(), ScanPurpose::Inventory)?;
     let orphans = &scan.inventory.orphans;
     let settings = &configuration.settings().orphans;
     let options =
@@ -57,7 +57,7 @@ fn orphan_table(orphans: &[Orphan], modules: usize) -> String {
     ]);
     for orphan in orphans {
         table.row([
-            TableCell::styled(class_word(orphan.class), TextStyle::Warning),
+            TableCell::styled(orphan.class.name(), TextStyle::Warning),
             orphan.path.clone().into(),
             orphan.reason.clone().into(),
             parents(orphan).into(),
@@ -74,13 +74,4 @@ fn parents(orphan: &Orphan) -> String {
         text.push_str(&format!(" and {} more", orphan.parents.len() - SHOWN));
     }
     text
-}
-
-pub(super) fn class_word(class: OrphanClass) -> &'static str {
-    match class {
-        OrphanClass::Isolated => "isolated",
-        OrphanClass::Orphan => "orphan",
-        OrphanClass::Redundant => "redundant",
-        OrphanClass::Legacy => "legacy",
-    }
 }

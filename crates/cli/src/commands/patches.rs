@@ -5,19 +5,19 @@ use menace_store::{PatchRecord, PatchState, Store};
 use serde_json::json;
 
 use crate::arguments::{PatchesCommand, PatchesListArguments};
-use crate::calling::{open_store, runtime};
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{
     ColumnAlignment, TableCell, TextStyle, TextTable, count, note, print, print_json, styled,
 };
+use menace_app::calling::{open_store, runtime};
 
-use super::run::shortened;
 use super::usage::UsageError;
+use crate::terminal::shortened;
 
 pub(super) fn run(configuration: &Configuration, command: &PatchesCommand) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
-        let store = open_store(configuration).await?;
+        let store = open_store(configuration.app()).await?;
         match command {
             PatchesCommand::List(arguments) => list(&store, arguments).await?,
             PatchesCommand::Show { patch, output } => show(&found(&store, patch).await?, output.json)?,

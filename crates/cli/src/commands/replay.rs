@@ -6,19 +6,18 @@ use menace_runner::{Call, CallMeasurements, CallOutcome, classify};
 use menace_store::CallRecord;
 use serde_json::{Value, json};
 
-use crate::arguments::RepositoryArguments;
-use crate::calling::{RepositoryExecutor, RunSettings, open_store, runtime};
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{TextStyle, count, note, print, print_json, styled};
+use menace_app::calling::{RepositoryExecutor, RunSettings, open_store, runtime};
 
-use super::reading::{ScanPurpose, read_repository};
-use super::run::input;
+use crate::terminal::input;
+use menace_app::repository::{ScanPurpose, ScanRequest, read_repository};
 
 pub(super) fn run(configuration: &Configuration, call: &str, json: bool) -> anyhow::Result<MenaceExit> {
     let id: CallId = call.parse()?;
     let (record, settings) = runtime()?.block_on(async {
-        let store = open_store(configuration).await?;
+        let store = open_store(configuration.app()).await?;
         let record = store.call(&id).await?;
         let settings: RunSettings = serde_json::from_value(store.run(id.run()).await?.options)?;
         anyhow::Ok((record, settings))
@@ -48,12 +47,12 @@ async fn repeat_call(
     settings: &RunSettings,
     call: &Call,
 ) -> anyhow::Result<CallOutcome> {
-    let repository = RepositoryArguments {
+    let repository = ScanRequest {
         path: Some(settings.repository.clone()),
         no_cache: false,
         exclude: settings.exclude.clone(),
     };
-    let scan = read_repository(configuration, &repository, ScanPurpose::Inventory)?;
+    let scan = read_repository(configuration.app(), &repository, ScanPurpose::Inventory)?;
     let calling = RepositoryExecutor::of(&scan.inventory, &settings.python, &settings.modules).await?;
     let raw = calling.executor.execute(&call.spec_with_traceback()).await?;
     Ok(CallOutcome { verdict: classify(&raw, call), measures: Some(CallMeasurements::of(&raw)) })

@@ -8,9 +8,9 @@ use crate::exit::MenaceExit;
 use crate::terminal::print;
 
 use super::inventory_json::print_inventory;
-use super::map::{self, default_options};
-use super::reading::{ScanPurpose, read_repository};
 use super::scan_report::report;
+use menace_app::module_map::{self, default_options};
+use menace_app::repository::{ScanPurpose, read_repository};
 
 pub(super) fn run(
     configuration: &Configuration,
@@ -18,15 +18,15 @@ pub(super) fn run(
     top: usize,
     json: bool,
 ) -> anyhow::Result<MenaceExit> {
-    let map_path = map::map_path(configuration);
+    let map_path = module_map::path(configuration.app());
     let purpose = if wants_module_map(configuration, &map_path) {
         ScanPurpose::ModuleMap
     } else {
         ScanPurpose::Inventory
     };
-    let scan = read_repository(configuration, repository, purpose)?;
+    let scan = read_repository(configuration.app(), &repository.scan(), purpose)?;
     if purpose == ScanPurpose::ModuleMap {
-        map::write(&map_path, &map::build(&scan, &default_options()))?;
+        module_map::write(&map_path, &module_map::build(&scan, &default_options()))?;
     }
     if json {
         print_inventory(&scan.inventory)?;

@@ -6,8 +6,6 @@ use crate::terminal::{
     ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, milliseconds, styled,
 };
 
-use super::orphans::class_word;
-
 /// The summary; tables have at most `top` rows.
 pub(super) fn report(inventory: &Inventory, top: usize) -> String {
     let mut text = headline(inventory);
@@ -176,7 +174,7 @@ fn orphan_table(inventory: &Inventory, top: usize) -> String {
     ]);
     for orphan in orphans.iter().take(top) {
         table.row([
-            TableCell::styled(class_word(orphan.class), TextStyle::Warning),
+            TableCell::styled(orphan.class.name(), TextStyle::Warning),
             orphan.path.clone().into(),
             orphan.reason.clone().into(),
         ]);

@@ -6,18 +6,18 @@ use menace_store::{CallFilter, RunRecord, RunState};
 use serde_json::{Value, json};
 
 use crate::arguments::ShowArguments;
-use crate::calling::{open_store, runtime};
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{
     ColumnAlignment, TableCell, TextStyle, TextTable, grouped, note, print, print_json, styled,
 };
+use menace_app::calling::{open_store, runtime};
 
-use super::run::{input, shortened};
+use crate::terminal::{input, shortened};
 
 pub(super) fn run(configuration: &Configuration, arguments: &ShowArguments) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
-        let store = open_store(configuration).await?;
+        let store = open_store(configuration.app()).await?;
         let limit = if arguments.top == 0 { i64::MAX.unsigned_abs() } else { arguments.top as u64 };
         let Some(run) = &arguments.run else {
             let runs = store.runs(limit).await?;

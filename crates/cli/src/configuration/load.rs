@@ -1,21 +1,22 @@
 //! Reads every source of settings and resolves them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
+use menace_app::{AppContext, expand_home};
 use menace_model::settings::{ResolvedSettings, SettingSource, Settings, SettingsLayer, resolve};
 
 use super::error::ConfigurationError;
 use super::flags::SettingFlags;
 use super::yaml;
+use crate::terminal::TerminalFrontEnd;
 
-/// The resolved settings of this invocation.
+/// The resolved settings of this invocation, and the context of its use cases.
 pub(crate) struct Configuration {
     resolved: ResolvedSettings,
+    context: AppContext,
     unknown_yaml_keys: Vec<String>,
     yaml_path: PathBuf,
-    keyword_profiles: Map<String, Value>,
 }
 
 impl Configuration {
@@ -27,12 +28,9 @@ impl Configuration {
         let yaml = yaml::read(&yaml_path, is_chosen)?;
         let [flags, environment, dot_env] = without_yaml;
         let resolved = resolve(&[flags, environment, dot_env, yaml.layer])?;
-        Ok(Self {
-            resolved,
-            unknown_yaml_keys: yaml.unknown_keys,
-            yaml_path,
-            keyword_profiles: yaml.keyword_profiles,
-        })
+        let front_end = Arc::new(TerminalFrontEnd::default());
+        let context = AppContext::new(resolved.settings.clone(), yaml.keyword_profiles, front_end);
+        Ok(Self { resolved, context, unknown_yaml_keys: yaml.unknown_keys, yaml_path })
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -43,33 +41,36 @@ impl Configuration {
         &self.resolved
     }
 
-    /// `keyword_profiles` of `sandbox_settings.yaml`: words in paths of modules, and their profiles.
-    pub(crate) fn keyword_profiles(&self) -> &Map<String, Value> {
-        &self.keyword_profiles
+    /// Context of the use cases.
+    pub(crate) fn app(&self) -> &AppContext {
+        &self.context
     }
 
-    /// Says what works but should be changed. Called once logging has started.
+    /// Logs deprecated names and unknown keys. Called once logging has started.
     pub(crate) fn warn(&self) {
         for warning in &self.resolved.warnings {
             tracing::warn!("{warning}");
         }
         for key in &self.unknown_yaml_keys {
-            tracing::warn!("{}: {key} is no setting; `menace config` lists them", self.yaml_path.display());
+            tracing::warn!(
+                "{}: {key} is not a setting; `menace config` lists them",
+                self.yaml_path.display()
+            );
         }
     }
 
     pub(crate) fn data_directory(&self) -> PathBuf {
-        expand_home(&self.settings().general.data_dir)
+        self.context.data_directory()
     }
 
-    /// Where the audit trail is.
+    /// Path of the audit trail.
     pub(crate) fn audit_path(&self) -> PathBuf {
-        let chosen = self.settings().logging.audit_log_path.as_ref();
-        chosen.map_or_else(|| self.data_directory().join("audit.jsonl"), |path| expand_home(path))
+        self.context.audit_path()
     }
 
-    pub(crate) fn repository(&self, named: Option<&Path>) -> PathBuf {
-        named.map_or_else(|| expand_home(&self.settings().general.repo_path), Path::to_path_buf)
+    /// The repository: the given path, or that of the settings.
+    pub(crate) fn repository(&self, given: Option<&Path>) -> PathBuf {
+        self.context.repository(given)
     }
 }
 
@@ -95,12 +96,4 @@ fn yaml_path(resolved: &ResolvedSettings) -> (PathBuf, bool) {
     let is_chosen =
         resolved.rows.iter().any(|row| row.env == "SANDBOX_SETTINGS_YAML" && row.value != row.default);
     (expand_home(&resolved.settings.general.settings_yaml), is_chosen)
-}
-
-/// `~` and `~/…` as a shell would read them; values from `.env` and YAML never saw a shell.
-fn expand_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
-        _ => path.to_path_buf(),
-    }
 }

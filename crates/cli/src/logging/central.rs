@@ -11,7 +11,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 
-use crate::calling::now_ms;
+use menace_app::calling::now_ms;
 
 /// Adds what is said to the trail.
 pub(super) struct CentralLogLayer {

@@ -18,8 +18,10 @@ impl ScanProgress {
     pub(crate) fn new(repository: &Path) -> Self {
         Self { title: repository.display().to_string(), bar: OnceLock::new() }
     }
+}
 
-    pub(crate) fn finish(&self) {
+impl Drop for ScanProgress {
+    fn drop(&mut self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
@@ -44,7 +46,7 @@ impl ScanObserver for ScanProgress {
     }
 }
 
-/// What is being done now, where there is no telling how much is left: a line that changes on a terminal, nothing elsewhere.
+/// Name of the current step, where the number of steps is unknown: a line that changes on a terminal, nothing elsewhere.
 pub(crate) struct StageSpinner(ProgressBar);
 
 impl StageSpinner {

@@ -16,6 +16,18 @@ pub enum OrphanClass {
     Legacy,
 }
 
+impl OrphanClass {
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Isolated => "isolated",
+            Self::Orphan => "orphan",
+            Self::Redundant => "redundant",
+            Self::Legacy => "legacy",
+        }
+    }
+}
+
 /// A module that nothing imports and no entry point reaches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Orphan {

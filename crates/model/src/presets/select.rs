@@ -1,5 +1,6 @@
 //! Selection of the presets of a run: given, generated, and required for every module.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -8,7 +9,8 @@ use super::{CanonicalProfile, FailureMode, Preset, PresetError, ProfileSeverity,
 use crate::settings::PresetMode;
 
 /// Origin of a preset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PresetOrigin {
     /// A file or a variable.
     Given,

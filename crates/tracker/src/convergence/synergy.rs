@@ -1,6 +1,7 @@
 //! Whether synergy has converged to zero.
 
 use crate::statistics::{LagSelection, adf, equivalence_to_zero, is_constant, levene, slope};
+use serde::Serialize;
 
 /// Requirements of convergence.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +26,7 @@ const DRIFT_CONFIDENCE: f64 = 0.9999;
 const SHORTEST: usize = 12;
 
 /// One requirement with its measured value.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ConvergenceCheck {
     /// Name of the requirement.
     pub name: &'static str,
@@ -43,7 +44,7 @@ impl ConvergenceCheck {
 }
 
 /// Result of the convergence test.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SynergyConvergence {
     /// Whether synergy has converged.
     pub converged: bool,

@@ -1,41 +1,36 @@
-//! What Prometheus asks: exporters beside a loop, and by themselves.
-
-mod trainer;
+//! Prometheus exporters and the synergy trainer, beside a run and as commands.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use menace_app::RequestError;
+use menace_app::calling::runtime;
+use menace_app::synergy::{HISTORY_FILE, SynergyWeightTrainer};
 use menace_server::exporter::{DirectoryMetricsSource, Exporter, SupervisedExporter, SynergyMetricsSource};
 
 use super::beside::BackgroundThread;
 use crate::arguments::{SynergyExporterArguments, SynergyTrainerArguments};
-use crate::calling::runtime;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
-pub(super) use trainer::record_synergy;
-use trainer::{SynergyWeightTrainer, train_for_ever};
 
-/// Where synergy is, in a data directory.
-const HISTORY: &str = "synergy_history.db";
-
-/// Exporters and the trainer that the settings ask for, beside a loop.
-pub(super) fn beside_a_loop(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
+/// Starts the exporters and the trainer that the settings ask for, beside a run.
+pub(super) fn start_run_exporters(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
     let settings = configuration.settings();
     let mut running = Vec::new();
     if let Some(port) = settings.metrics.metrics_port {
-        running.push(figures(configuration, port, "METRICS_PORT")?);
+        running.push(export_directory(configuration, port, "METRICS_PORT")?);
     }
     running.extend(synergy_services(configuration)?);
     Ok(running)
 }
 
-/// The exporter and the trainer of synergy, as far as they are asked for.
+/// Starts the exporter and the trainer of synergy that the settings ask for.
 fn synergy_services(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
     let settings = configuration.settings();
-    let history = configuration.data_directory().join(HISTORY);
+    let history = configuration.data_directory().join(HISTORY_FILE);
     let mut running = Vec::new();
     if settings.metrics.export_synergy_metrics {
         let port = settings.metrics.synergy_metrics_port;
@@ -43,15 +38,15 @@ fn synergy_services(configuration: &Configuration) -> anyhow::Result<Vec<Backgro
     }
     if settings.synergy.auto_train_synergy {
         let weights = configuration.data_directory().join("synergy_weights.json");
-        let trainer = SynergyWeightTrainer { history, weights };
+        let trainer = SynergyWeightTrainer { history, weights, context: configuration.app().clone() };
         let interval = settings.synergy.auto_train_interval;
-        running.push(BackgroundThread::working("trainer", move || train_for_ever(trainer, interval))?);
+        running.push(start_trainer(trainer, interval)?);
     }
     Ok(running)
 }
 
-/// What there is in the data directory, at a port.
-pub(super) fn figures(
+/// Starts an exporter of the data directory.
+pub(super) fn export_directory(
     configuration: &Configuration,
     port: u16,
     variable: &'static str,
@@ -92,11 +87,11 @@ pub(super) fn export(
     configuration: &Configuration,
     arguments: &SynergyExporterArguments,
 ) -> anyhow::Result<MenaceExit> {
-    let usual = || configuration.data_directory().join(HISTORY);
+    let usual = || configuration.data_directory().join(HISTORY_FILE);
     let history = arguments.history_file.clone().unwrap_or_else(usual);
     let port = arguments.port.unwrap_or(configuration.settings().metrics.synergy_metrics_port);
     let running = synergy(configuration, history, port, arguments.interval.unwrap_or_default())?;
-    until_told(vec![running])
+    wait_for_shutdown(vec![running])
 }
 
 /// `menace synergy-trainer`.
@@ -106,28 +101,36 @@ pub(super) fn train(
 ) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
     let trainer = SynergyWeightTrainer {
-        history: arguments.history_file.clone().unwrap_or_else(|| data.join(HISTORY)),
+        history: arguments.history_file.clone().unwrap_or_else(|| data.join(HISTORY_FILE)),
         weights: arguments.weights_file.clone().unwrap_or_else(|| data.join("synergy_weights.json")),
+        context: configuration.app().clone(),
     };
     if arguments.run_once {
         runtime()?.block_on(trainer.train())?;
         return Ok(MenaceExit::Done);
     }
     let interval = arguments.interval.unwrap_or(configuration.settings().synergy.auto_train_interval);
-    until_told(vec![BackgroundThread::working("trainer", move || train_for_ever(trainer, interval))?])
+    wait_for_shutdown(vec![start_trainer(trainer, interval)?])
 }
 
-/// `menace synergy-tools`: what the settings ask for, without a loop.
+/// `menace admin synergy-tools`: the exporter and the trainer without a run.
 pub(super) fn tools(configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     let running = synergy_services(configuration)?;
     if running.is_empty() {
-        let problem = "nothing is to be done\nhint: EXPORT_SYNERGY_METRICS=1 starts the exporter, AUTO_TRAIN_SYNERGY=1 the trainer";
-        return Err(super::UsageError::Tracking(problem.into()).into());
+        let problem = "neither EXPORT_SYNERGY_METRICS nor AUTO_TRAIN_SYNERGY is set";
+        return Err(RequestError::Tracking(problem.into()).into());
     }
-    until_told(running)
+    wait_for_shutdown(running)
 }
 
-fn until_told(running: Vec<BackgroundThread>) -> anyhow::Result<MenaceExit> {
+fn start_trainer(trainer: SynergyWeightTrainer, interval: Duration) -> anyhow::Result<BackgroundThread> {
+    BackgroundThread::working("trainer", move || async move {
+        trainer.train_repeatedly(interval).await;
+        Ok(())
+    })
+}
+
+fn wait_for_shutdown(running: Vec<BackgroundThread>) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
         menace_server::shutdown_signal()?.await;
         anyhow::Ok(())

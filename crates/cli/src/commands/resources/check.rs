@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::last::RemovedResources;
 use super::{engine, last, overlays};
-use crate::calling::runtime;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
+use menace_app::calling::runtime;
 
 /// One kind of what menace makes.
 #[derive(Debug, Serialize)]

@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::last::{self, RemovedResources};
 use super::{engine, overlays};
-use crate::calling::runtime;
 use crate::commands::service::client;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{count, note, print_json};
+use menace_app::calling::runtime;
 
 /// How much goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use menace_sandbox::docker::{
 use menace_server::daemon::DaemonEndpoint;
 use serde::Serialize;
 
-use crate::calling::docker_options;
 use crate::configuration::Configuration;
 use crate::terminal::note;
+use menace_app::calling::docker_options;
 
 /// What came of asking an engine.
 #[derive(Debug, Serialize)]

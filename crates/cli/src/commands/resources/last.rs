@@ -6,7 +6,7 @@ use anyhow::Context;
 use menace_analysis::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use crate::calling::now_ms;
+use menace_app::calling::now_ms;
 
 /// How many of each were removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ mod ranks;
 mod synergy;
 mod truth;
 
+use menace_app::RequestError;
 use std::path::PathBuf;
 
 use menace_tracker::convergence::reliability;
@@ -15,15 +16,14 @@ use menace_tracker::roi::{confidence, rank as ranked};
 use serde_json::json;
 
 pub(super) use ranks::{rank_scenario_synergy, rank_scenarios, rank_synergy};
-pub(super) use synergy::{learn as learn_weights, metrics as synergy_metrics, weights as synergy};
+pub(super) use synergy::{metrics as synergy_metrics, weights as synergy};
 pub(super) use truth::run as truth;
 
-use super::usage::UsageError;
 use crate::arguments::{ForecastArguments, HistoryFileArguments, RoiCommand};
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
-use crate::tracking::{forecast_of, load_history};
+use menace_app::tracking::{forecast_of, load_history};
 
 /// How much later errors count more.
 const WEIGHT: f64 = 0.3;
@@ -44,7 +44,7 @@ pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow
 
 /// The history that was named, or that of the data directory.
 fn open(configuration: &Configuration, file: &HistoryFileArguments) -> anyhow::Result<RoiHistory> {
-    load_history(&path(configuration, file.file.clone()))
+    Ok(load_history(&path(configuration, file.file.clone()))?)
 }
 
 fn path(configuration: &Configuration, named: Option<PathBuf>) -> PathBuf {
@@ -75,7 +75,7 @@ fn print_forecast(
         } else {
             String::new()
         };
-        UsageError::Tracking(format!("{metric} cannot be forecast: {error}{of}"))
+        RequestError::Tracking(format!("{metric} cannot be forecast: {error}{of}"))
     })?;
     if is_json {
         print_json(&report)?;
@@ -128,7 +128,7 @@ fn reliable(history: &RoiHistory, metric: &str, is_json: bool) -> anyhow::Result
     let (expected, came): (Vec<f64>, Vec<f64>) =
         forecasts.iter().map(|(expected, came)| (expected.value, *came)).unzip();
     let Some(value) = reliability(&expected, &came, WEIGHT) else {
-        return Err(UsageError::Tracking(format!(
+        return Err(RequestError::Tracking(format!(
             "no forecast of {metric} has been compared with what came"
         ))
         .into());

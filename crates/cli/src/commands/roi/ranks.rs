@@ -1,15 +1,15 @@
 //! `menace rank-scenarios`, `rank-synergy`, `rank-scenario-synergy`.
 
+use menace_app::RequestError;
 use std::path::PathBuf;
 
 use menace_tracker::history::{self, RoiHistory, ScenarioRank};
 use serde_json::json;
 
 use crate::arguments::{RankScenariosArguments, RankSynergyArguments};
-use crate::commands::usage::UsageError;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
-use crate::tracking::load_history;
+use menace_app::tracking::load_history;
 
 pub(in crate::commands) fn rank_scenarios(arguments: &RankScenariosArguments) -> anyhow::Result<MenaceExit> {
     let ranks = history::rank_scenarios(&all(&arguments.runs)?);
@@ -29,12 +29,12 @@ pub(in crate::commands) fn rank_scenario_synergy(
 }
 
 fn all(runs: &[PathBuf]) -> anyhow::Result<Vec<RoiHistory>> {
-    runs.iter().map(|path| load_history(path)).collect()
+    runs.iter().map(|path| Ok(load_history(path)?)).collect()
 }
 
 fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<MenaceExit> {
     if ranks.iter().all(|rank| rank.count == 0) {
-        return Err(UsageError::Tracking(format!(
+        return Err(RequestError::Tracking(format!(
             "nothing of {name} was measured under scenarios: menace workflows run --scenario all measures synergy"
         )).into());
     }

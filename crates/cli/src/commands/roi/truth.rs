@@ -1,5 +1,6 @@
 //! `menace truth`: from what was measured in a cycle to the ROI of the next one.
 
+use menace_app::RequestError;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -10,7 +11,6 @@ use serde_json::json;
 
 use super::open;
 use crate::arguments::TruthCommand;
-use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
@@ -50,7 +50,7 @@ pub(in crate::commands) fn run(
 }
 
 fn read(path: &PathBuf) -> anyhow::Result<TruthAdapter> {
-    let wrong = |problem: String| UsageError::Tracking(format!("{}: {problem}", path.display()));
+    let wrong = |problem: String| RequestError::Tracking(format!("{}: {problem}", path.display()));
     let text = std::fs::read_to_string(path)
         .map_err(|error| wrong(format!("{error}; menace truth retrain makes it")))?;
     let adapter: TruthAdapter = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
@@ -88,14 +88,14 @@ fn train(history: &RoiHistory) -> anyhow::Result<TruthAdapter> {
     let targets = history.roi_levels.get(1..).unwrap_or_default();
     rows.truncate(targets.len());
     TruthAdapter::train(&names, &rows, targets)
-        .map_err(|error| UsageError::Tracking(error.to_string()).into())
+        .map_err(|error| RequestError::Tracking(error.to_string()).into())
 }
 
 fn show(adapter: &TruthAdapter, history: &RoiHistory, is_json: bool) -> anyhow::Result<()> {
     let rows = rows(history, &adapter.features);
     let Some(last) = rows.last() else {
         let problem = "the history has not all metrics that the model was made with: menace truth retrain";
-        return Err(UsageError::Tracking(problem.into()).into());
+        return Err(RequestError::Tracking(problem.into()).into());
     };
     let recent = &rows[rows.len().saturating_sub(20)..];
     let expected = adapter.predict(last, recent);

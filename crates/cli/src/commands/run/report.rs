@@ -1,9 +1,11 @@
 //! A run as people read it.
 
-use menace_runner::{DistinctFailure, RunReport, Stub};
+use menace_runner::{DistinctFailure, RunReport};
 
-use super::super::scan_report::rest;
-use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, styled};
+use crate::commands::scan_report::rest;
+use crate::terminal::{
+    ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, input, shortened, styled,
+};
 
 /// The summary; tables have at most `top` rows.
 pub(in crate::commands) fn report(run: &RunReport, top: usize) -> String {
@@ -121,24 +123,6 @@ fn what(failure: &DistinctFailure) -> String {
         None => failure.message.clone(),
     };
     shortened(&text.replace('\n', " "), 60)
-}
-
-/// The arguments as they would be written.
-pub(in crate::commands) fn input(stub: &Stub, longest: usize) -> String {
-    let mut all: Vec<String> = stub.arguments.iter().map(ToString::to_string).collect();
-    all.extend(stub.keywords.iter().map(|(name, value)| format!("{name}={value}")));
-    let arguments = format!("({})", all.join(", "));
-    shortened(
-        &stub.owner.as_ref().map_or(arguments.clone(), |owner| format!("{owner} · {arguments}")),
-        longest,
-    )
-}
-
-pub(in crate::commands) fn shortened(text: &str, longest: usize) -> String {
-    if text.chars().count() <= longest {
-        return text.to_owned();
-    }
-    text.chars().take(longest - 1).chain(['…']).collect()
 }
 
 fn unreached(run: &RunReport, top: usize) -> String {

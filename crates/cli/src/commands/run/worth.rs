@@ -4,7 +4,7 @@ use menace_tracker::metrics::METRICS;
 
 use super::super::scan_report::rest;
 use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, grouped, styled};
-use crate::tracking::{CycleModuleRow, CycleReport};
+use menace_app::tracking::{CycleModuleRow, CycleReport};
 
 /// Metrics, scenarios and modules with their ROI, and what comes next.
 pub(in crate::commands) fn roi_summary(cycle: &CycleReport, top: usize) -> String {

@@ -10,12 +10,12 @@ use menace_server::sandboxes::{ExecuteResponse, SandboxPage, SandboxView};
 use serde_json::{Value, json};
 
 use crate::arguments::{BackendChoice, SandboxCreateArguments, SandboxExecArguments, SandboxIdArguments};
-use crate::calling::runtime;
 use crate::commands::service::client;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
+use menace_app::calling::runtime;
 
 /// What is done with a sandbox that stays.
 pub(super) enum SandboxStateChange {

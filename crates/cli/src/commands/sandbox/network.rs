@@ -1,14 +1,12 @@
 //! From arguments to the network of a sandbox.
 
-use std::path::{Path, PathBuf};
-
 use menace_model::network::{
     MockFallback, MockSpec, NetworkConditions, NetworkMode, NetworkSpec, PacketShaper,
 };
-use serde_json::Value;
 
 use crate::arguments::{NetworkArguments, NetworkModeArgument};
 use crate::commands::usage::UsageError;
+use menace_app::mock_rules::read_mocks;
 
 /// The network that was asked for.
 pub(super) fn network(arguments: &NetworkArguments) -> anyhow::Result<NetworkMode> {
@@ -53,36 +51,6 @@ fn shape(arguments: &NetworkArguments) -> NetworkConditions {
     shape.partition.clone_from(&arguments.partition);
     shape.window = arguments.fault_window;
     shape
-}
-
-/// Reads rules, as YAML or JSON: a list of rules, or a dictionary with `rules` and more.
-pub(crate) fn read_mocks(path: &Path) -> anyhow::Result<MockSpec> {
-    let wrong = |problem: String| UsageError::Mocks { path: path.to_owned(), problem };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let mocks = parse_mocks(&text).map_err(wrong)?;
-    let directory = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-    Ok(menace_netstack::prepare(mocks, &directory).map_err(|error| wrong(error.to_string()))?)
-}
-
-/// Every rule is read by itself, so that an error can say which one it is in.
-fn parse_mocks(text: &str) -> Result<MockSpec, String> {
-    let mut value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    let rules = match &mut value {
-        Value::Array(rules) => std::mem::take(rules),
-        Value::Object(all) => match all.remove("rules") {
-            Some(Value::Array(rules)) => rules,
-            None => Vec::new(),
-            Some(_) => return Err("`rules` is no list".into()),
-        },
-        _ => return Err("expected a list of rules, or a dictionary with `rules`".into()),
-    };
-    let rest = if value.is_array() { Value::Object(serde_json::Map::new()) } else { value };
-    let mut mocks: MockSpec = serde_json::from_value(rest).map_err(|error| error.to_string())?;
-    for (number, rule) in rules.into_iter().enumerate() {
-        let read = serde_json::from_value(rule).map_err(|error| format!("rule {}: {error}", number + 1));
-        mocks.rules.push(read?);
-    }
-    Ok(mocks)
 }
 
 fn merge(into: &mut Option<MockSpec>, more: MockSpec) {

@@ -18,11 +18,11 @@ use menace_server::sandboxes::{
 };
 
 use crate::arguments::SandboxDaemonArguments;
-use crate::calling::{container_user, docker_options, runtime};
 use crate::commands::resources::overlays;
 use crate::commands::up::dispatcher;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
+use menace_app::calling::{container_user, docker_options, runtime};
 
 /// How long it stays without sandboxes and without anybody who asks: longer than a server takes to be started again.
 const LINGER: Duration = Duration::from_secs(15);

@@ -15,7 +15,7 @@ use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
-use crate::tracking::lock;
+use menace_app::tracking::lock;
 
 /// `api_keys.json`.
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,10 +7,10 @@ use menace_server::mcp::{McpServer, router};
 
 use super::client;
 use crate::arguments::McpArguments;
-use crate::calling::runtime;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
+use menace_app::calling::runtime;
 
 pub(in crate::commands) fn run(
     configuration: &Configuration,

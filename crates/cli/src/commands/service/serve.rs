@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use super::{keeper, keys};
 use crate::arguments::{SandboxDaemonArguments, ServeArguments};
-use crate::calling::runtime;
 use crate::commands::dashboard::sources;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{count, note};
+use menace_app::calling::runtime;
 
 /// How often keys are read again, and whoever holds sandboxes is told that somebody is here.
 const LOOK: Duration = Duration::from_secs(1);

@@ -13,10 +13,12 @@ pub(crate) use service::SUPERVISOR;
 use service::{ServiceEnd, SupervisedService};
 
 use crate::arguments::UpArguments;
-use crate::calling::runtime;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
+use menace_app::RequestError;
+use menace_app::calling::runtime;
+use menace_app::improve::unfinished;
 
 pub(super) fn run(configuration: &Configuration, arguments: &UpArguments) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
@@ -26,7 +28,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &UpArguments) -> any
     let lock = std::fs::File::create(data.join("up.lock")).context("failed to make up.lock")?;
     if lock.try_lock().is_err() {
         let problem = format!("menace up runs already for {}", data.display());
-        return Err(super::UsageError::Tracking(problem).into());
+        return Err(RequestError::Tracking(problem).into());
     }
     let alerts = dispatcher(configuration);
     runtime()?.block_on(async {
@@ -98,7 +100,7 @@ async fn services(
     }
     if !arguments.no_loop {
         // One that ended with the machine, or with its user, is gone on with.
-        let unfinished = super::auto::unfinished(configuration, &path).await?.map(|id| id.to_string());
+        let unfinished = unfinished(configuration.app(), &path).await?.map(|id| id.to_string());
         services.push(SupervisedService {
             name: "loop",
             arguments: match &unfinished {

@@ -1,14 +1,11 @@
-//! `menace workflows impact`: what a change of one workflow does to others.
+//! `menace workflows impact`: the impact of a change of one workflow on the others.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use menace_tracker::workflows::{WorkflowGraph, WorkflowImpact};
+use menace_app::calling::runtime;
+use menace_app::workflows::{WorkflowImpactRequest, impact};
+use menace_tracker::workflows::WorkflowImpact;
 use serde_json::json;
 
 use crate::arguments::WorkflowsImpactArguments;
-use crate::calling::{open_store, runtime};
-use crate::commands::reading::{ScanPurpose, read_repository};
-use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
@@ -17,23 +14,13 @@ pub(super) fn run(
     configuration: &Configuration,
     arguments: &WorkflowsImpactArguments,
 ) -> anyhow::Result<MenaceExit> {
-    let scan = read_repository(configuration, &arguments.repository, ScanPurpose::Inventory)?;
-    let stored = runtime()?.block_on(async { open_store(configuration).await?.workflows().await })?;
-    let module = |step: &String| step.split(':').next().unwrap_or_default().to_owned();
-    let workflows: Vec<(String, BTreeSet<String>)> = stored
-        .iter()
-        .map(|workflow| (workflow.name.clone(), workflow.steps.iter().map(module).collect()))
-        .collect();
-    let imports: BTreeMap<String, BTreeSet<String>> = scan
-        .inventory
-        .modules
-        .iter()
-        .map(|module| (module.name.clone(), module.imports.iter().cloned().collect()))
-        .collect();
-    let graph = WorkflowGraph::new(&workflows, &imports);
-    let wave = graph
-        .simulate_impact_wave(&arguments.workflow, arguments.roi, arguments.synergy)
-        .map_err(|error| UsageError::Tracking(error.to_string()))?;
+    let request = WorkflowImpactRequest {
+        workflow: arguments.workflow.clone(),
+        repository: arguments.repository.scan(),
+        roi: arguments.roi,
+        synergy: arguments.synergy,
+    };
+    let wave = runtime()?.block_on(impact(configuration.app(), &request))?;
     if arguments.output.json {
         print_json(&json!({"version": 1, "workflow": arguments.workflow, "impact": wave}))?;
         return Ok(MenaceExit::Done);

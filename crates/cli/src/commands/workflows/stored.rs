@@ -1,17 +1,17 @@
 //! `menace workflows add/list/show/rm`.
 
+use menace_app::calling::{now_ms, open_store, runtime};
 use menace_store::WorkflowRecord;
 use serde_json::json;
 
 use crate::arguments::WorkflowsCommand;
-use crate::calling::{now_ms, open_store, runtime};
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 
 pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<MenaceExit> {
     runtime()?.block_on(async {
-        let store = open_store(configuration).await?;
+        let store = open_store(configuration.app()).await?;
         match command {
             WorkflowsCommand::Add { name, steps, output } => {
                 let id = store.add_workflow(name, steps, now_ms()).await?;

@@ -1,0 +1,45 @@
+//! Which Docker engine is meant.
+
+use crate::RequestError;
+use menace_model::sandbox::SandboxUser;
+use menace_model::settings::DockerSettings;
+use menace_sandbox::docker::DockerOptions;
+
+/// The engine that the settings name, for containers of this owner.
+pub fn docker_options(settings: &DockerSettings, owner: &str) -> DockerOptions {
+    let mut options = DockerOptions::from_environment(owner);
+    options.image.clone_from(&settings.sandbox_image);
+    if let Some(host) = &settings.docker_host {
+        options.host.clone_from(host);
+    }
+    if settings.docker_tls_verify == Some(true) && settings.docker_cert_path.is_some() {
+        options.tls.clone_from(&settings.docker_cert_path);
+    }
+    options
+}
+
+/// Who commands in containers are, if somebody says it.
+pub fn container_user(docker: &DockerSettings) -> Result<Option<SandboxUser>, RequestError> {
+    docker.container_user.as_deref().map(user).transpose()
+}
+
+/// `uid` or `uid:gid`. The programs of an image may know a name, menace does not.
+fn user(text: &str) -> Result<SandboxUser, RequestError> {
+    let (uid, gid) = text.split_once(':').unwrap_or((text, text));
+    match (uid.trim().parse(), gid.trim().parse()) {
+        (Ok(uid), Ok(gid)) => Ok(SandboxUser { uid, gid }),
+        _ => Err(RequestError::ContainerUser(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_numbers() {
+        assert_eq!(user("5").unwrap(), SandboxUser { uid: 5, gid: 5 });
+        assert_eq!(user("5:6").unwrap(), SandboxUser { uid: 5, gid: 6 });
+        assert!(user("root").is_err());
+    }
+}

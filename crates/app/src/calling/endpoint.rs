@@ -1,0 +1,23 @@
+//! Where models are asked.
+
+use crate::AppContext;
+use menace_engine::proposers::llm::ModelEndpoint;
+
+/// Where `OpenAI`'s own models are.
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The endpoint of the model that is named, if anybody can be asked.
+pub fn endpoint(context: &AppContext, model: &str) -> Option<ModelEndpoint> {
+    let settings = &context.settings().language_model;
+    let base_url = settings.openai_base_url.clone().filter(|address| !address.trim().is_empty());
+    if base_url.is_none() && settings.openai_api_key.is_none() {
+        return None;
+    }
+    Some(ModelEndpoint {
+        base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()),
+        key: settings.openai_api_key.clone(),
+        model: model.to_owned(),
+        timeout: settings.model_timeout,
+        per_minute: settings.model_requests_per_minute,
+    })
+}

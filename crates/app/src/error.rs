@@ -1,0 +1,186 @@
+//! Errors of the use cases.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use menace_analysis::orphans::OrphanFileError;
+use menace_analysis::scan::ScanError;
+use menace_engine::adaptation::AdaptationPolicyError;
+use menace_engine::memory::MemoryError;
+use menace_engine::proposers::llm::{ModelError, PromptTemplateError};
+use menace_engine::workbench::EngineError;
+use menace_model::ids::IdError;
+use menace_model::presets::PresetError;
+use menace_model::{ErrorClass, ErrorDetails};
+use menace_runner::{RunError, WorkflowError};
+use menace_sandbox::SandboxError;
+use menace_store::StoreError;
+use thiserror::Error;
+
+use crate::RequestError;
+
+/// Error of a use case.
+#[derive(Debug, Error)]
+pub enum AppError {
+    /// The request cannot be carried out.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The repository could not be scanned.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+    /// The database failed, or has no such entry.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The sandbox failed.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// A run of calls failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A workflow failed or does not fit the repository.
+    #[error(transparent)]
+    Workflow(#[from] WorkflowError),
+    /// Proposing or verifying a patch failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A preset is invalid.
+    #[error(transparent)]
+    Preset(#[from] PresetError),
+    /// Presets from a file or a variable are invalid.
+    #[error("invalid presets in {origin}: {source}")]
+    Presets {
+        /// Path of the file, or name of the variable.
+        origin: String,
+        /// The problem.
+        source: PresetError,
+    },
+    /// The adaptation policy is unreadable or belongs to another strategy.
+    #[error(transparent)]
+    Policy(#[from] AdaptationPolicyError),
+    /// The language model failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A prompt template is invalid.
+    #[error(transparent)]
+    PromptTemplate(#[from] PromptTemplateError),
+    /// The memory of the engine failed.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// An id is malformed.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// A file or directory operation failed.
+    #[error("failed to {action} {path}: {source}")]
+    File {
+        /// The operation, as a verb.
+        action: &'static str,
+        /// Path of the file or directory.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The files of orphans could not be written.
+    #[error(transparent)]
+    OrphanFiles(#[from] OrphanFileError),
+    /// A file exists but menace did not write it, or another version did.
+    #[error("{path} was not written by menace: {problem}")]
+    ForeignFile {
+        /// Path of the file.
+        path: PathBuf,
+        /// Description of the problem.
+        problem: String,
+    },
+    /// A stored record cannot be decoded.
+    #[error("run {run} was stored by an incompatible version of menace: {source}")]
+    StoredRun {
+        /// Id of the run.
+        run: String,
+        /// Error of the decoder.
+        source: serde_json::Error,
+    },
+    /// An operation of the operating system failed.
+    #[error("failed to {action}: {source}")]
+    Host {
+        /// The operation.
+        action: &'static str,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// A value could not be encoded as JSON.
+    #[error("failed to encode JSON: {0}")]
+    Encode(#[source] serde_json::Error),
+    /// A reply of the harness has another shape than it promises.
+    #[error("unexpected reply of the harness: {0}")]
+    HarnessReply(String),
+    /// A background task panicked.
+    #[error("a background task failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl From<serde_json::Error> for AppError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl ErrorDetails for AppError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Request(error) => error.class(),
+            Self::Scan(_) => ErrorClass::Environment,
+            Self::Store(_) => ErrorClass::Environment,
+            Self::Sandbox(_) => ErrorClass::Environment,
+            Self::Run(_) => ErrorClass::Environment,
+            Self::Workflow(_) => ErrorClass::Environment,
+            Self::Engine(_) => ErrorClass::Environment,
+            Self::Preset(_) | Self::Presets { .. } => ErrorClass::Environment,
+            Self::Policy(_) => ErrorClass::Environment,
+            Self::Model(_) => ErrorClass::Environment,
+            Self::PromptTemplate(_) => ErrorClass::Environment,
+            Self::OrphanFiles(_) => ErrorClass::Environment,
+            Self::Memory(_) => ErrorClass::Environment,
+            Self::Id(_) => ErrorClass::Environment,
+            Self::File { .. } | Self::Host { .. } | Self::ForeignFile { .. } => ErrorClass::Environment,
+            Self::StoredRun { .. } => ErrorClass::Conflict,
+            Self::Encode(_) | Self::HarnessReply(_) | Self::Task(_) => ErrorClass::Bug,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Request(error) => error.hint(),
+            Self::Scan(_) => None,
+            Self::Store(_) => None,
+            Self::Sandbox(_) => None,
+            Self::Run(_) => None,
+            Self::Workflow(_) => None,
+            Self::Engine(_) => None,
+            Self::Preset(_) | Self::Presets { .. } => None,
+            Self::Policy(_) => None,
+            Self::Model(_) => None,
+            Self::PromptTemplate(_) => None,
+            Self::OrphanFiles(_) => None,
+            Self::Memory(_) => None,
+            Self::Id(_) => None,
+            Self::ForeignFile { .. } => Some("move the file away, or choose another --data-dir".into()),
+            Self::StoredRun { .. } => Some("start a new run".into()),
+            Self::File { .. }
+            | Self::Host { .. }
+            | Self::Encode(_)
+            | Self::HarnessReply(_)
+            | Self::Task(_) => None,
+        }
+    }
+}
+
+/// Adds the operation and the path to an error of the file system.
+pub(crate) trait FileContext<T> {
+    /// `failed to ACTION PATH: …`
+    fn file(self, action: &'static str, path: &Path) -> Result<T, AppError>;
+}
+
+impl<T> FileContext<T> for io::Result<T> {
+    fn file(self, action: &'static str, path: &Path) -> Result<T, AppError> {
+        self.map_err(|source| AppError::File { action, path: path.to_owned(), source })
+    }
+}

@@ -1,0 +1,104 @@
+//! Lines changed in the last thirty days, asked from the `git` binary while the scan reads files.
+//!
+//! The repository is not trusted, and its context can name programs: every option that could start one is
+//! switched off, and nothing is fetched.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
+
+use menace_analysis::scan::{ChurnReport, ChurnedLines};
+
+/// A `git log` under way.
+pub(crate) struct GitChurn {
+    running: JoinHandle<ChurnReport>,
+}
+
+impl GitChurn {
+    pub(crate) fn start(repository: &Path) -> Self {
+        let repository = repository.to_path_buf();
+        Self { running: std::thread::spawn(move || ask_git(&repository)) }
+    }
+
+    pub(crate) fn finish(self) -> ChurnReport {
+        self.running.join().unwrap_or_else(|_| Err("reading git's answer failed".to_owned()))
+    }
+}
+
+fn ask_git(repository: &Path) -> ChurnReport {
+    let output = Command::new("git")
+        .args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "log.showSignature=false",
+        ])
+        .args([
+            "--no-pager",
+            "--no-optional-locks",
+            "log",
+            "--since=30.days",
+            "--numstat",
+            "-z",
+            "--relative",
+        ])
+        .args(["--no-ext-diff", "--no-textconv", "--no-renames", "--no-merges", "--format=%x01", "--", "."])
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_ALLOW_PROTOCOL", "")
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .current_dir(repository)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("git cannot be started: {error}"))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(reason(&message));
+    }
+    Ok(changed_lines(&output.stdout))
+}
+
+fn reason(message: &str) -> String {
+    if message.contains("not a git repository") {
+        return "not a git repository".to_owned();
+    }
+    message.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()
+}
+
+/// Records are `added TAB deleted TAB path NUL`; a binary file has dashes; each commit starts with `\x01`.
+fn changed_lines(output: &[u8]) -> HashMap<String, ChurnedLines> {
+    let mut churn: HashMap<String, ChurnedLines> = HashMap::new();
+    for record in output.split(|byte| *byte == 0) {
+        let text = String::from_utf8_lossy(record);
+        let mut fields = text.trim_start_matches(['\u{1}', '\n']).splitn(3, '\t');
+        let numbers = (fields.next().and_then(parse), fields.next().and_then(parse), fields.next());
+        if let (Some(added), Some(deleted), Some(path)) = numbers {
+            let file = churn.entry(path.to_owned()).or_default();
+            file.commits += 1;
+            file.added += added;
+            file.deleted += deleted;
+        }
+    }
+    churn
+}
+
+fn parse(field: &str) -> Option<u32> {
+    field.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numstat_records_add_up_per_path() {
+        let output = b"\x01\0\n3\t1\ta b.py\0-\t-\timage.png\0\x01\0\n2\t0\ta b.py\0";
+        let churn = changed_lines(output);
+        assert_eq!(churn["a b.py"], ChurnedLines { commits: 2, added: 5, deleted: 1 });
+        assert_eq!(churn.len(), 1);
+    }
+}

@@ -1,0 +1,70 @@
+//! `SANDBOX_STUB_PLUGINS`: Python files that add or replace arguments. They run in a sandbox, as everything does.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use menace_model::calls::Recipe;
+use menace_runner::{CallableSection, GivenStub};
+use serde_json::{Map, Value, json};
+
+use crate::calling::{RepositoryExecutor, ask_plugin, python_files};
+use crate::{AppError, RequestError};
+
+/// How long a plugin may take for all sections.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// The files that are named, and those in directories that are named, in order.
+pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, RequestError> {
+    let mut files = Vec::new();
+    for path in named {
+        let wrong = |problem: String| RequestError::StubPlugin { path: path.clone(), problem };
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        files.extend(python_files(path).map_err(|error| wrong(error.to_string()))?);
+    }
+    Ok(files)
+}
+
+/// What the plugin makes of the arguments that are known.
+pub(super) async fn apply(
+    path: &Path,
+    known: Vec<GivenStub>,
+    targets: &[CallableSection],
+    calling: &RepositoryExecutor,
+) -> Result<Vec<GivenStub>, AppError> {
+    let wrong = |problem: String| RequestError::StubPlugin { path: path.to_owned(), problem };
+    let source = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let sections: Vec<Value> = targets.iter().map(|target| section(target, &known)).collect();
+    let request = json!({
+        "kind": "plugin", "source": source, "path": path.display().to_string(), "sections": sections,
+    });
+    let answer = ask_plugin(calling, request, LONGEST).await?.map_err(wrong)?;
+    let made: Vec<Vec<Map<String, Value>>> = serde_json::from_value(answer["stubs"].clone())
+        .map_err(|error| AppError::HarnessReply(error.to_string()))?;
+    let of_target = |(target, all): (&CallableSection, Vec<Map<String, Value>>)| {
+        let section = Some(target.name());
+        all.into_iter()
+            .map(move |values| GivenStub { section: section.clone(), ..GivenStub::of_json(&values) })
+            .collect::<Vec<_>>()
+    };
+    Ok(targets.iter().zip(made).flat_map(of_target).collect())
+}
+
+/// What a plugin is told about a section.
+fn section(target: &CallableSection, known: &[GivenStub]) -> Value {
+    let stubs: Vec<Map<String, Value>> = known
+        .iter()
+        .filter(|stub| stub.section.as_ref().is_none_or(|section| *section == target.name()))
+        .map(|stub| {
+            stub.arguments.iter().map(|(name, value)| (name.clone(), Recipe::to_json(value))).collect()
+        })
+        .collect();
+    let parameters: Vec<&str> =
+        target.section.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    json!({
+        "section": target.name(), "module": target.module, "function": target.section.name,
+        "parameters": parameters, "stubs": stubs,
+    })
+}

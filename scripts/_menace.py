@@ -1,4 +1,4 @@
-"""Runs the `menace` binary for the scripts whose names the original documents use."""
+"""Runs the `menace` binary for the scripts in this directory."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def binary() -> str:
-    """$MENACE, else the release build of this checkout, else `menace` on PATH."""
+    """Returns $MENACE, else the release build of this checkout, else `menace` on PATH."""
     built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "menace"
     candidates = [os.environ.get("MENACE"), str(built) if built.exists() else None, shutil.which("menace")]
     for candidate in candidates:
@@ -19,6 +19,6 @@ def binary() -> str:
 
 
 def run(*command: str) -> None:
-    """Replaces this process by `menace COMMAND` with the script's own arguments appended."""
+    """Replaces this process with `menace COMMAND`, followed by the arguments of the script."""
     menace = binary()
     os.execv(menace, [menace, *command, *sys.argv[1:]])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets menace up for one person: build, .env with defaults, and a check of this machine.
+# Sets up menace for one user: build, .env with defaults, and a check of this machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ./setup_env.sh

@@ -1,4 +1,4 @@
-"""A loop whose process is killed at any time and gone on with ends as one that was not."""
+"""A run that is killed at a random time and resumed has the same result as an uninterrupted run."""
 
 import json
 import random
@@ -31,7 +31,7 @@ MORE = ["--seed", "2", "--preset-count", "1", "--max-iterations", "2"]
 
 
 def ended(place: Workplace, report: dict[str, Any]) -> dict[str, Any]:
-    """What a loop leaves: its ledger without times, and its branch."""
+    """Result of a run: its ledger without times, and its branch."""
     tree = place.tree(report["run"])
     git = ["git", "-C", str(tree), "-c", "safe.directory=*"]
     content = subprocess.run([*git, "rev-parse", "HEAD^{tree}"], capture_output=True, text=True, check=True).stdout.strip()
@@ -41,7 +41,7 @@ def ended(place: Workplace, report: dict[str, Any]) -> dict[str, Any]:
 
 
 def killed(binary: Path, place: Workplace, after: float) -> bool:
-    """Kills a loop after a time. Whether it was still running."""
+    """Starts a run and kills it after a delay. Returns whether it was still running."""
     process = subprocess.Popen(
         command(binary, place.repository, *MORE),
         cwd=place.work,
@@ -59,11 +59,12 @@ def killed(binary: Path, place: Workplace, after: float) -> bool:
 
 
 def recovered(binary: Path, place: Workplace) -> Optional[dict[str, Any]]:
-    """Goes on until it ends; nothing if it had not begun."""
+    """Resumes the run to its end. Returns None if the run had not started."""
     done = subprocess.run(
         [str(binary), "auto", "--recover", "--json"], cwd=place.work, capture_output=True, text=True, check=False, env=variables_with(None)
     )
-    if done.returncode == 2 and "no loop is left" in done.stderr:
+    # Exit code 2: there is no run to resume.
+    if done.returncode == 2:
         return None
     if done.returncode != 0:
         return {"broken": done.stderr[-800:]}
@@ -84,7 +85,7 @@ def measure(binary: Path, count: int) -> dict[str, Any]:
             expected = ended(place, json.loads(done.stdout))
         chance = random.Random(7)
         same, different, not_begun = 0, [], 0
-        # A kill before it has begun, or after its end, is none.
+        # Kills before the start or after the end do not count.
         for number in range(2 * count):
             if same + len(different) == count:
                 break

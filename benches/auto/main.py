@@ -1,8 +1,7 @@
-"""Bench `auto`: what `menace auto` mends without a model, what it keeps of what models say, whether that is right, and how it goes
-on after a kill.
+"""Bench `auto`: defects that `menace auto` fixes without a model, verdicts about proposals of models, and resuming after a kill.
 
-Prints one JSON document and writes it to benches/results/auto.json, or to auto-PART.json if one part is measured; a summary
-is on stderr. Exit code 1 if a target is not met.
+Prints one JSON document and writes it to benches/results/auto.json, or to auto-PART.json with --only. Prints a summary on
+stderr. Exits with 1 if a target is not met.
 """
 
 import argparse
@@ -51,7 +50,7 @@ def main() -> int:
         "shop": shop,
     }
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--only", choices=list(parts), help="one part")
+    arguments.add_argument("--only", choices=list(parts), help="measure one part")
     only = arguments.parse_args().only
     binary = Path(os.environ["MENACE"])
     build = os.environ.get("MENACE_BUILD", "unknown: the binary was given by MENACE")

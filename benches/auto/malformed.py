@@ -1,4 +1,4 @@
-"""A model that answers with all kinds of nonsense: nothing crashes, and the budget holds."""
+"""Malformed answers of a model: menace does not crash, and the budget is respected."""
 
 import json
 import time
@@ -9,12 +9,12 @@ from menace import MODULES, improved, workplace
 from scripted_model import Answer, Question, Raw, environment, serving, stream
 
 MAX_TOKENS = 60_000
-# What one answer is said to have cost.
+# Reported prompt and completion tokens of one answer.
 COST = (1_500, 500)
 
 
 def texts(fixture: Path) -> list[tuple[str, str]]:
-    """Answers that are no changes, or wrong ones."""
+    """Answers without a valid change."""
     rows = json.loads((fixture.parent / "malformed_answers.json").read_text(encoding="utf-8"))
     made = []
     for row in rows:
@@ -27,7 +27,7 @@ def texts(fixture: Path) -> list[tuple[str, str]]:
 
 
 def on_the_wire() -> list[tuple[str, Raw]]:
-    """What is no answer at all."""
+    """Invalid HTTP responses."""
     json_kind = "application/json"
     half = stream("x.py\n<<<<<<< SEARCH\n", COST)
     error = json.dumps({"error": {"message": "overloaded"}}).encode()
@@ -86,7 +86,7 @@ def measure(binary: Path, fixture: Path) -> dict[str, Any]:
             "kept": sum(patch["state"] == "kept" for patch in report["patches"]),
             "seconds": time.monotonic() - began,
         }
-    # The same with a budget that does not last.
+    # Again, with a token budget that is exceeded.
     turn["next"] = len(on_the_wire())
     with serving(script, COST) as server, workplace(fixture) as place:
         variables = environment(server, SANDBOX_PATCH_RETRIES="4", SANDBOX_CYCLES="1", SANDBOX_MODEL_TIMEOUT="4")

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any, Optional
 
 
-# The modules of the fixture whose failures do not take long to show.
+# Modules of the fixture whose failures occur quickly.
 MODULES = ["--modules", "defects/normal.py,defects/hostile.py,defects/drift.py,defects/misuse.py"]
 
 
 @dataclass
 class Workplace:
-    """A copy of a repository, and where menace keeps what it knows."""
+    """A copy of a repository, and the working directory with the data directory."""
 
     repository: Path
     work: Path
 
     def tree(self, run: str) -> Path:
-        """The code as a run left it: a directory that is no repository of git has its branch there."""
+        """Worktree of a run. A repository without git has its branch there."""
         return self.work / "sandbox_data" / "auto" / run / "tree"
 
 
@@ -50,7 +50,7 @@ def variables_with(more: Optional[dict[str, str]]) -> dict[str, str]:
 def improved(
     binary: Path, repository: Path, work: Path, *more: str, variables: Optional[dict[str, str]] = None
 ) -> tuple[dict[str, Any], float]:
-    """What `menace auto` reports about a directory, and how long it took."""
+    """Runs `menace auto`. Returns its report and its duration in seconds."""
     began = time.monotonic()
     done = subprocess.run(
         command(binary, repository, *more),
@@ -62,5 +62,5 @@ def improved(
     )
     seconds = time.monotonic() - began
     if done.returncode != 0:
-        raise SystemExit(f"menace auto ended with {done.returncode}")
+        raise SystemExit(f"menace auto failed with exit code {done.returncode}")
     return json.loads(done.stdout), seconds

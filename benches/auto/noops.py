@@ -1,4 +1,4 @@
-"""Changes that change nothing: comments, other names for the same, other formatting. None of them is better."""
+"""Changes without an effect: comments, renamed variables, formatting. None of them is an improvement."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ TRIES = 20
 
 
 class Renamed(ast.NodeTransformer):
-    """Other names for local variables."""
+    """Renames local variables."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
@@ -31,7 +31,7 @@ def local_names(function: ast.AST) -> list[str]:
 
 def commented(text: str, number: int) -> str:
     lines = text.split("\n")
-    # Not in a docstring: behind the first line of the last statement.
+    # Before the last statement, so that it is not inside a docstring.
     last = ast.parse(text).body[0].body[-1].lineno - 1
     indent = re.match(r"\s*", lines[last]).group()
     return "\n".join([*lines[:last], f"{indent}# Reviewed, number {number}.", *lines[last:]])

@@ -1,4 +1,4 @@
-"""How functions of the fixture should behave, asked outside of menace: what a reviewer would try by hand."""
+"""Differential oracle for the fixture: compares the old and the new code outside of menace."""
 
 import json
 import subprocess
@@ -158,7 +158,7 @@ ORDINARY = {
 
 
 def asked(root: Path, job: dict[str, Any], limit: float = 30.0) -> Optional[dict[str, Any]]:
-    """What a process of its own says about the code in a directory; nothing if it takes too long."""
+    """Evaluates a job on the code in a directory, in a separate process. Returns None after the timeout."""
     command = [sys.executable, "-c", WORKER]
     text = json.dumps({**job, "root": str(root)})
     try:
@@ -169,7 +169,7 @@ def asked(root: Path, job: dict[str, Any], limit: float = 30.0) -> Optional[dict
 
 
 def wrong_with(before: Path, after: Path, defect: dict[str, Any]) -> Optional[str]:
-    """What a reviewer would say against the code in `after`, as far as one defect goes; nothing if all is well."""
+    """Error of the code in `after` with respect to one defect, or None if the fix is correct."""
     module, _, name = defect["section"].partition(":")
     job = {
         "section": defect["section"],
@@ -180,16 +180,16 @@ def wrong_with(before: Path, after: Path, defect: dict[str, Any]) -> Optional[st
     old = asked(before, {**job, "example": None, "spike": False})
     new = asked(after, job)
     if old is None or "broken" in old:
-        raise RuntimeError(f"{defect['section']} cannot be asked: {old}")
+        raise RuntimeError(f"{defect['section']} cannot be evaluated: {old}")
     if new is None:
-        return "it takes too long"
+        return "timeout"
     if "broken" in new:
         return str(new["broken"])
     example = new.get("example", {})
     if "exception" in example and not example["deliberate"]:
-        return f"{job['example']} still ends with {example['exception']}"
+        return f"{job['example']} still raises {example['exception']}"
     if new.get("spike"):
-        return f"calls at once still end with {new['spike'][0]['exception']}"
+        return f"concurrent calls still raise {new['spike'][0]['exception']}"
     for call, was, now in zip(job["ordinary"], old["ordinary"], new["ordinary"]):
         if ("value" in was or was.get("deliberate")) and not same(was, now):
             return f"{call} was {was} and is {now}"
@@ -197,5 +197,5 @@ def wrong_with(before: Path, after: Path, defect: dict[str, Any]) -> Optional[st
 
 
 def same(was: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether the same is returned, or refused with the same exception."""
+    """Whether both outcomes have the same value or the same exception."""
     return was["value"] == now.get("value") if "value" in was else was["exception"] == now.get("exception")

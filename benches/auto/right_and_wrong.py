@@ -1,4 +1,4 @@
-"""A model that mends 20 defects and gets 20 others wrong: what is right is kept, what is wrong is not."""
+"""A model that fixes 20 defects correctly and 20 others wrongly: only correct fixes are kept."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from menace import MODULES, improved, workplace
 from reference import wrong_with
 from scripted_model import Question, environment, replaced, serving
 
-# A line of the body, and what takes its place.
+# A line of the body, and its replacement.
 RIGHT: dict[str, tuple[str, str]] = {
     "mean_price": ("    return sum(prices)", '    if not prices:\n        raise ValueError("there is no mean of no prices")\n    return sum(prices)'),
     "longest_word": ("    return max(words", '    if not words:\n        raise ValueError("there is no longest of no words")\n    return max(words'),
@@ -32,7 +32,7 @@ RIGHT: dict[str, tuple[str, str]] = {
 }
 
 WRONG: dict[str, tuple[str, str]] = {
-    # Something else is returned than before.
+    # The return value changes.
     "title_digest": ('title.encode("utf-8")', 'title.encode("utf-16", "replace")'),
     "header_line": ('.encode("latin-1")', '.encode("ascii", "replace")'),
     "first_line": ('.decode("utf-8")', '.decode("latin-1")'),
@@ -43,16 +43,16 @@ WRONG: dict[str, tuple[str, str]] = {
     "bearing": ("distance * math.sin(angle)", "distance * math.sin(angle % 1.0)"),
     "metric_line": ("allow_nan=False", "allow_nan=False, sort_keys=True, indent=1"),
     "asset_url": ("str(place.relative_to(ASSETS))", "str(place.name)"),
-    # What worked is refused.
+    # Valid input is rejected.
     "within_budget": ("    return price <= budget", "    if price != budget or price == budget:\n        raise ValueError(\"no\")\n    return price <= budget"),
     "histogram": ("    peak = max(samples", "    if samples:\n        raise ValueError(\"no samples, please\")\n    peak = max(samples"),
     "command_words": ("    return shlex.split", "    if line:\n        raise ValueError(\"no\")\n    return shlex.split"),
     "rounded_price": ("    return amount.quantize", "    raise ValueError(\"no\")\n    return amount.quantize"),
-    # It mends nothing, or only what is shown.
+    # Fixes nothing, or only the shown input.
     "expires_at": ("    return created + timedelta", "    created = created\n    return created + timedelta"),
     "sort_key": ("    return int(moment.timestamp())", "    if moment.year == 12345:\n        raise ValueError(\"no\")\n    return int(moment.timestamp())"),
     "nesting_depth": ("    return 1 + nesting_depth", "    if len(expression) == 123_456:\n        raise ValueError(\"no\")\n    return 1 + nesting_depth"),
-    # It hides the error.
+    # Hides the error.
     "letter_names": ("    return [unicodedata.name(letter) for letter in text]", "    try:\n        return [unicodedata.name(letter) for letter in text]\n    except Exception:\n        return []"),
     "money": ("    return Decimal(str(cents)).scaleb(-2)", "    try:\n        return Decimal(str(cents)).scaleb(-2)\n    except BaseException:\n        return Decimal(0)"),
     "basket_total": ("    return sum(prices.values())", "    try:\n        return sum(prices.values())\n    except:\n        return 0.0"),
@@ -89,7 +89,7 @@ def measure(binary: Path, fixture: Path, defects: list[dict[str, Any]]) -> dict[
     return {
         "right": len(RIGHT),
         "right_kept": len(kept & RIGHT.keys()),
-        "right_not_kept": {name: rejected.get(name, "not asked") for name in sorted(RIGHT.keys() - kept)},
+        "right_not_kept": {name: rejected.get(name, "not proposed") for name in sorted(RIGHT.keys() - kept)},
         "wrong": len(WRONG),
         "wrong_kept": sorted(kept & WRONG.keys()),
         "wrong_not_asked": sorted(WRONG.keys() - asked),
@@ -101,4 +101,4 @@ def measure(binary: Path, fixture: Path, defects: list[dict[str, Any]]) -> dict[
 
 def reason(patch: dict[str, Any]) -> str:
     failed = [f"{one['name']}: {one['figure']}" for one in patch["verdict"]["conditions"] if one["state"] == "fails"]
-    return failed[0] if failed else "not looked at to the end"
+    return failed[0] if failed else "verification incomplete"

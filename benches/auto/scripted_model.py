@@ -1,4 +1,4 @@
-"""A model on loopback that says what a script tells it to, as OpenAI's endpoint would."""
+"""A scripted model with an OpenAI-compatible endpoint on loopback."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from typing import Any, Optional, Union
 
 @dataclass
 class Question:
-    """What menace asks about a section."""
+    """A prompt of menace about a section."""
 
     section: str
     path: str
@@ -22,7 +22,7 @@ class Question:
 
     @property
     def function(self) -> str:
-        """The text of the function or class that the question is about."""
+        """Source of the function or class of the prompt."""
         name = self.section.partition(":")[2].partition(".")[0]
         lines = self.snippet.splitlines()
         start = next((i for i, line in enumerate(lines) if re.match(rf"(async def|def|class) {re.escape(name)}\b", line)), None)
@@ -38,13 +38,13 @@ class Question:
 
 @dataclass
 class Raw:
-    """An answer that is not one: what goes over the wire instead."""
+    """A raw HTTP response instead of an answer."""
 
     status: int = 200
     body: bytes = b""
     kind: str = "text/event-stream"
     headers: dict[str, str] = field(default_factory=dict)
-    """Seconds before anything is sent, and whether the body is sent again and again without end."""
+    """Delay in seconds before the response, and whether the body is repeated without end."""
     wait: float = 0.0
     endless: bool = False
 
@@ -61,12 +61,12 @@ def question(body: dict[str, Any]) -> Question:
 
 
 def replaced(path: str, before: str, after: str) -> str:
-    """An answer that puts a text in the place of another."""
+    """Answer that replaces one text with another."""
     return f"{path}\n<<<<<<< SEARCH\n{before}\n=======\n{after}\n>>>>>>> REPLACE\n"
 
 
 class Served:
-    """How often it was asked, and where."""
+    """Address of the server, and counters of its requests."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -77,7 +77,7 @@ class Served:
 
 @contextmanager
 def serving(script: Callable[[Question], Answer], tokens: tuple[int, int] = (100, 50)) -> Iterator[Served]:
-    """Answers questions as a script says, until the end of the block."""
+    """Serves answers of a script until the end of the block."""
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -93,7 +93,7 @@ def serving(script: Callable[[Question], Answer], tokens: tuple[int, int] = (100
                 try:
                     answer = script(question(body))
                 except Exception as error:  # noqa: BLE001
-                    # A script that breaks is a mistake of the bench, and makes it fail at its end.
+                    # An exception in the script is a bug of the bench, and makes it fail at its end.
                     served.broken.append(repr(error))
                     answer = "I have nothing to change."
             try:
@@ -130,11 +130,11 @@ def serving(script: Callable[[Question], Answer], tokens: tuple[int, int] = (100
         server.shutdown()
         server.server_close()
     if served.broken:
-        raise SystemExit(f"the script broke {len(served.broken)} times: {served.broken[:3]}")
+        raise SystemExit(f"the script raised {len(served.broken)} exceptions: {served.broken[:3]}")
 
 
 def stream(text: str, tokens: tuple[int, int]) -> bytes:
-    """A text in parts, as server-sent events."""
+    """Streams a text as server-sent events."""
     parts = [text[start : start + 40] for start in range(0, len(text), 40)] or [""]
     events = [{"choices": [{"delta": {"content": part}}]} for part in parts]
     events.append({"choices": [], "usage": {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}})
@@ -142,7 +142,7 @@ def stream(text: str, tokens: tuple[int, int]) -> bytes:
 
 
 def environment(served: Optional[Served], **more: str) -> dict[str, str]:
-    """Variables with which menace asks this model and nobody else."""
+    """Variables that select this model as the only proposer."""
     variables = {
         "SANDBOX_PROPOSERS": "llm",
         "SANDBOX_MODEL": "scripted",

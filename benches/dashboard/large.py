@@ -1,4 +1,4 @@
-"""A repository of 3,000 modules, called under so many scenarios that there are 10,000 cells, in a browser."""
+"""A run over 3,000 modules with 10,000 cells, shown in a browser."""
 
 import argparse
 import tempfile
@@ -8,9 +8,9 @@ from typing import Any
 from menace import dashboard, look, run
 
 MODULES = 3000
-# So many of them have a function that is called.
+# Number of modules with a function that is called.
 CALLED = 1000
-# It fails in no way that would have to be made smaller: this is about what is shown.
+# It has no failures to shrink: this bench measures the display.
 FUNCTION = '''
 
 def label_{number}(text: str) -> str:
@@ -20,7 +20,7 @@ def label_{number}(text: str) -> str:
 
 
 def repository(root: Path) -> None:
-    """Packages of 50 modules; each module imports the one before it, and every seventh one of another package."""
+    """Writes packages of 50 modules. Each module imports the previous one, and every seventh one a module of another package."""
     for number in range(MODULES):
         package = root / f"package_{number // 50:02}"
         package.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def cells(address: str) -> int:
 
 
 def figures(found: dict[str, Any]) -> dict[str, float]:
-    """The slowest of each."""
+    """Maximum of each figure."""
 
     def slowest(part: str, name: str) -> float:
         return max(load[name] for load in found[part]["loads"])

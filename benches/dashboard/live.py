@@ -1,4 +1,4 @@
-"""A browser beside a real loop: how long after it happened each event is on the page."""
+"""Delay between an event of a real run and its appearance in a browser."""
 
 import argparse
 import shutil

@@ -1,14 +1,14 @@
-// What a browser sees of a dashboard, and when. usage: node look.mjs KIND ADDRESS; JSON on stdout.
+// Measures the dashboard in a browser. usage: node look.mjs KIND ADDRESS; prints JSON.
 
 import { launch, open } from "../../ui/tests/browser.mjs";
 
 const LOADS = 5;
-// The browser reports events from here on.
+// Shortest duration of events that the browser reports.
 const SHORTEST_MS = 16;
 
 const browser = await launch();
 
-/** Notes when something was painted, and how long each key and click took until its effect was. */
+/** Records the first paint, and the latency of each key press and click until the next paint. */
 function watching(shortest) {
   globalThis.seen = { paint: null, events: [] };
   new PerformanceObserver((list) => {
@@ -25,7 +25,7 @@ async function opened() {
   return { page, context, problems };
 }
 
-/** Opens a page that nobody has opened before, several times: when it painted first, and when what it is about was there. */
+/** Loads a page several times with an empty cache. Measures the first paint, and the time until its content is visible. */
 async function loads(path, isThere) {
   const times = [];
   for (let count = 0; count < LOADS; count += 1) {
@@ -34,14 +34,14 @@ async function loads(path, isThere) {
     await page.waitForFunction(isThere, undefined, { polling: "raf" });
     const seen = await page.evaluate(() => performance.now());
     const paint = await page.evaluate(() => globalThis.seen.paint);
-    if (problems.length || paint === null) throw new Error(problems.join("\n") || "nothing was painted");
+    if (problems.length || paint === null) throw new Error(problems.join("\n") || "no paint was reported");
     times.push({ first_paint_ms: paint, seen_ms: seen });
     await context.close();
   }
   return times;
 }
 
-/** The slowest of what was done by hand: from a key or click until its effect is painted, and between two frames. */
+/** Slowest event latency and slowest frame during user actions. */
 async function slowest(page, hands) {
   await page.evaluate(() => {
     const seen = globalThis.seen;
@@ -54,13 +54,13 @@ async function slowest(page, hands) {
     requestAnimationFrame(frame);
   });
   await hands();
-  // The browser reports what took time a moment later.
+  // The browser reports slow events with a delay.
   await page.waitForTimeout(300);
   const { events, frame } = await page.evaluate(() => {
     globalThis.seen.isOver = true;
     return globalThis.seen;
   });
-  // Events of which nothing is reported were faster than the shortest, or are those of a mouse that moves.
+  // Unreported events were faster than the threshold, or are mouse moves.
   const [worst] = events.sort((a, b) => b.ms - a.ms);
   return { reported: events.length, slowest: worst?.name ?? null, slowest_event_ms: worst?.ms ?? 0, slowest_frame_ms: frame };
 }
@@ -101,7 +101,7 @@ async function matrix(address) {
 
 async function modules(address) {
   const path = `${address}/#/modules`;
-  // The graph is drawn when the canvas has more than one colour.
+  // The graph is drawn if the canvas has several colours.
   const isDrawn = () => {
     const canvas = document.querySelector("main canvas");
     if (!canvas || canvas.width < 10) return false;
@@ -136,7 +136,7 @@ async function modules(address) {
   return { modules: count, loads: times, hands };
 }
 
-/** How long after each event of a loop it is on the page, until the loop has ended. */
+/** Delay between each event of a run and its appearance on the page, until the run ends. */
 async function live(address) {
   const { page } = await opened();
   await page.goto(`${address}/#/events`);
@@ -158,7 +158,7 @@ async function live(address) {
   return page.evaluate(() => globalThis.late);
 }
 
-/** What the page of a run asks for in so many seconds, path by path. */
+/** Number of requests of the page of a run within a number of seconds, by path. */
 async function asked(address) {
   const [where, seconds] = address.split(" ");
   const { page } = await opened();

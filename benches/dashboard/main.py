@@ -1,9 +1,8 @@
-"""Bench `dashboard`: how soon a page shows a large run, how it answers to hands, how late it hears of a loop, and what it costs a
-loop to be watched.
+"""Bench `dashboard`: load time and input latency of pages with a large run, delay of live events, and the cost of watchers for a
+run.
 
-Pages are looked at by Debian's Chromium on this machine. Prints one JSON document and writes it to benches/results/dashboard.json,
-or to dashboard-PART.json if one part is measured; a summary is on stderr. Exit code 1 if a target is not met. The machine
-should be idle.
+Uses Chromium on this machine. Prints one JSON document and writes it to benches/results/dashboard.json, or to
+dashboard-PART.json for one part. Prints a summary on stderr. Exits with 1 if a target is not met. The machine should be idle.
 """
 
 import argparse
@@ -19,7 +18,7 @@ import large
 import live
 import watched
 
-# By part, which is the first word of each name.
+# The first word of each name is its part.
 TARGETS = {
     "large_cells": (">=", 10_000.0),
     "large_first_paint_ms": ("<=", 1500.0),
@@ -39,8 +38,8 @@ PARTS: dict[str, ModuleType] = {"large": large, "live": live, "watched": watched
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--only", choices=list(PARTS), help="one part")
-    arguments.add_argument("--pairs", type=int, default=8, help="loops with and without watchers in the part watched")
+    arguments.add_argument("--only", choices=list(PARTS), help="measure one part")
+    arguments.add_argument("--pairs", type=int, default=8, help="pairs of runs with and without watchers in the part watched")
     options = arguments.parse_args()
     menace = os.environ["MENACE"]
     build = os.environ.get("MENACE_BUILD", "unknown: the binary was given by MENACE")
@@ -63,7 +62,7 @@ def main() -> int:
 
 
 def judge(found: dict[str, float], measured: list[str]) -> dict[str, Any]:
-    """Each target of the parts that were measured, with its figure."""
+    """Compares the targets of the measured parts with their figures."""
     judged = {}
     for name, (relation, bound) in TARGETS.items():
         if name.partition("_")[0] in measured:

@@ -1,4 +1,4 @@
-"""Runs menace, with a dashboard or without, and looks at it with a browser."""
+"""Runs menace with and without a dashboard, and browser measurements."""
 
 import json
 import os
@@ -18,16 +18,16 @@ def variables() -> dict[str, str]:
 
 
 def run(menace: str, work: Path, *arguments: str) -> None:
-    """Runs a command to its end. What it found is in the data directory; 1 means that it found something."""
+    """Runs a command to its end. Results are in the data directory; exit code 1 means findings."""
     done = subprocess.run(
         [menace, *arguments], cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False, env=variables()
     )
     if done.returncode not in (0, 1):
-        raise SystemExit(f"menace {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}")
+        raise SystemExit(f"menace {' '.join(arguments)} failed with exit code {done.returncode}:\n{done.stderr}")
 
 
 def start(menace: str, work: Path, *arguments: str) -> tuple["subprocess.Popen[str]", str]:
-    """Starts a command that has a dashboard: it, and where that is."""
+    """Starts a command with a dashboard. Returns the process and the address."""
     process = subprocess.Popen(
         [menace, *arguments], cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=variables()
     )
@@ -36,15 +36,15 @@ def start(menace: str, work: Path, *arguments: str) -> tuple["subprocess.Popen[s
     for line in process.stderr:
         said.append(line)
         if found := re.search(r"dashboard: (http://\S+)", line):
-            # What it says later must not fill the pipe.
+            # Drain stderr, so that the pipe does not fill up.
             threading.Thread(target=process.stderr.read, daemon=True).start()
             return process, found[1]
-    raise SystemExit(f"menace {' '.join(arguments)} has no dashboard:\n{''.join(said)}")
+    raise SystemExit(f"menace {' '.join(arguments)} did not start a dashboard:\n{''.join(said)}")
 
 
 @contextmanager
 def dashboard(menace: str, work: Path) -> Iterator[str]:
-    """The dashboard of a data directory."""
+    """Runs the dashboard of a data directory until the end of the block."""
     process, address = start(menace, work, "dashboard", "--port", "0")
     try:
         yield address
@@ -54,6 +54,6 @@ def dashboard(menace: str, work: Path) -> Iterator[str]:
 
 
 def look(kind: str, address: str) -> Any:
-    """What a browser saw."""
+    """Runs a browser measurement of look.mjs."""
     done = subprocess.run(["node", str(LOOK), kind, address], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)

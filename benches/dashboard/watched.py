@@ -1,6 +1,6 @@
-"""The same loop with fifty pages that look at it and with none, in turns: how many calls it makes in a second.
+"""Calls per second of a run with fifty watching pages and without, in alternating order.
 
-Both make the calls of a first cycle, which are the same every time, and are ended then: what comes later differs from loop to loop.
+Both runs make the calls of the first cycle, which are deterministic, and are stopped then: later cycles differ between runs.
 """
 
 import argparse
@@ -24,22 +24,22 @@ WATCHERS = Path(__file__).resolve().parent / "watchers.py"
 PAGES = 50
 LOOK_SECONDS = 0.5
 LONGEST_SECONDS = 300.0
-# How long a real page is looked at to see whether those without a browser ask as often.
+# Duration of the comparison of request rates between a real page and one without a browser.
 COMPARED_SECONDS = 12
 
 
 def measure(menace: str, options: argparse.Namespace) -> dict[str, Any]:
     pairs = []
     for number in range(options.pairs):
-        # Who is first changes: a machine that gets slower, or warmer, counts for both.
+        # Alternate the order, so that a drift of the machine's speed affects both.
         order = [0, PAGES] if number % 2 == 0 else [PAGES, 0]
         one, other = (loop(menace, count) for count in order)
         alone, watched = (one, other) if order[0] == 0 else (other, one)
         pairs.append({"alone": alone, "watched": watched})
         rates = (alone["calls_per_second"], watched["calls_per_second"])
-        print(f"bench: {rates[0]:.1f} calls/s alone, {rates[1]:.1f} watched", file=sys.stderr, flush=True)
+        print(f"bench: {rates[0]:.1f} calls/s without watchers, {rates[1]:.1f} with watchers", file=sys.stderr, flush=True)
     costs = [1 - pair["watched"]["calls_per_second"] / pair["alone"]["calls_per_second"] for pair in pairs]
-    # Rates differ by a tenth from minute to minute on a machine that is shared; what is used differs little.
+    # Rates vary by 10 % on a shared machine; the CPU time varies little.
     cores = os.cpu_count() or 1
     taken = [
         (pair["watched"]["menace_cpu_seconds"] - pair["alone"]["menace_cpu_seconds"]) / pair["alone"]["seconds"] / cores
@@ -62,7 +62,7 @@ def begin(menace: str, work: Path) -> tuple["subprocess.Popen[str]", str]:
 
 
 def loop(menace: str, pages: int) -> dict[str, Any]:
-    """The calls of a loop's first cycle."""
+    """Measures the calls of the first cycle of a run."""
     with tempfile.TemporaryDirectory() as place:
         process, address = begin(menace, Path(place))
         watchers: Optional[subprocess.Popen[str]] = None
@@ -74,18 +74,18 @@ def loop(menace: str, pages: int) -> dict[str, Any]:
         process.wait()
         seen = json.loads(watchers.communicate()[0]) if watchers else None
     if seen and (seen["pages"] != pages or seen["errors"]):
-        raise SystemExit(f"those who looked saw {seen}")
+        raise SystemExit(f"watchers failed: {seen}")
     return {"seconds": seconds, "calls": calls, "calls_per_second": calls / seconds, "menace_cpu_seconds": cpu, "watchers": seen}
 
 
 def cpu_seconds(pid: int) -> float:
-    """What the process of the loop and its dashboard has used itself; sandboxes are processes of their own."""
+    """CPU time of the process of the run and its dashboard, without sandboxes."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measured(database: Path, process: "subprocess.Popen[str]") -> tuple[float, int]:
-    """Waits until all calls were made: how long they took, and how many they are."""
+    """Waits for the end of all calls. Returns their duration and number."""
     end = time.monotonic() + LONGEST_SECONDS
     while process.poll() is None and time.monotonic() < end:
         time.sleep(LOOK_SECONDS)
@@ -93,7 +93,7 @@ def measured(database: Path, process: "subprocess.Popen[str]") -> tuple[float, i
         if "cycle:measured" in known:
             at_ms, detail = known["cycle:measured"]
             return (at_ms - known["cycle:began"][0]) / 1e3, json.loads(detail)["calls"]
-    raise SystemExit("a loop did not measure anything")
+    raise SystemExit("the run ended without a measured cycle")
 
 
 def events(database: Path) -> dict[str, tuple[int, str]]:
@@ -104,14 +104,14 @@ def events(database: Path) -> dict[str, tuple[int, str]]:
         rows = connection.execute("SELECT kind, at_ms, detail FROM events").fetchall()
         return {kind: (at_ms, detail) for kind, at_ms, detail in rows}
     except sqlite3.OperationalError:
-        # The tables are being made.
+        # The tables do not exist yet.
         return {}
     finally:
         connection.close()
 
 
 def compared(menace: str) -> dict[str, Any]:
-    """What a page in a browser asks for, and one of ours without a browser, of the same loop at the same time."""
+    """Compares the requests of a browser page with those of a watcher, for the same run at the same time."""
     with tempfile.TemporaryDirectory() as place:
         process, address = begin(menace, Path(place))
         watchers = subprocess.Popen([sys.executable, str(WATCHERS), address, "1"], stdout=subprocess.PIPE, text=True)

@@ -1,7 +1,7 @@
-"""Fifty pages of a run, without browsers: they ask what the page asks, when it asks it. usage: watchers.py ADDRESS COUNT
+"""Simulates dashboard pages without browsers: sends the requests of the page of a run. usage: watchers.py ADDRESS COUNT
 
-Ends when the server does, and prints what was asked as JSON, path by path. Each page has a connection for events and one for
-questions, as light as can be: what they need of the processors is taken from the loop, which a browser elsewhere would not do.
+Exits with the server and prints the number of requests by path as JSON. Each page has a connection for events and one for
+requests. It is written for low CPU usage, because real browsers would run on other machines.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from collections import Counter
 from typing import Optional
 from urllib.parse import urlsplit
 
-# As in ui/src: a page asks once a second while a run goes on, and no more often when things happen.
+# As in ui/src: a page polls once a second while a run is in progress, and reloads at most once a second after events.
 BETWEEN_SECONDS = 1.0
 
 
 class Page:
-    """One page."""
+    """A simulated page."""
 
     def __init__(self, host: str, port: int, counts: Counter[str]) -> None:
         self.host, self.port, self.counts = host, port, counts
@@ -32,8 +32,8 @@ class Page:
         self.errors = 0
 
     async def open(self) -> None:
-        """Looks until the server ends."""
-        # People do not come all at the same moment.
+        """Sends requests until the server exits."""
+        # Spread the starts of the pages.
         await asyncio.sleep(random.random() * BETWEEN_SECONDS)
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         await self.look_around()

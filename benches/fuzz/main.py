@@ -1,6 +1,6 @@
-"""Bench `fuzz`: 100,000 random and mutated Python files through the whole analysis, in a release build.
+"""Bench `fuzz`: analyses 100,000 random and mutated Python files with a release build.
 
-Fails if one panics or takes longer than five seconds. Prints one JSON document.
+Fails if a file causes a panic or takes longer than five seconds. Prints one JSON document.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Part `bandwidth`: whether a TCP connection carries as much as the link was asked to."""
+"""Part `bandwidth`: whether the goodput of a TCP connection matches the requested rate."""
 
 from typing import Any
 

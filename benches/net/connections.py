@@ -1,7 +1,6 @@
-"""Part `connections`: how many requests to a mock are answered in a second, each on a connection of its own.
+"""Part `connections`: requests per second to a mock, each over a new connection.
 
-The client counts only answers that are right, byte for byte. There are as many processes as it takes until more do not
-get more answers.
+The client counts only responses that are identical byte for byte. With more processes the rate does not increase.
 """
 
 import json
@@ -23,7 +22,7 @@ def measure(menace: Menace, is_quick: bool) -> dict[str, Any]:
     measured = json.loads(report["stdout"])
     head, _, body = measured["answer"].partition("\r\n\r\n")
     if not head.startswith("HTTP/1.1 200 ") or json.loads(body) != BODY:
-        raise PartFailed(f"the mock does not answer as its rule says: {measured['answer']!r}")
+        raise PartFailed(f"the response of the mock does not match its rule: {measured['answer']!r}")
     return measured | {"requests_per_second": measured["same"] / measured["seconds"]}
 
 

@@ -1,4 +1,4 @@
-"""Part `delay`: whether a round trip takes as much longer as was asked for."""
+"""Part `delay`: whether the round-trip time matches the requested latency."""
 
 import statistics
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from host import Echo
 from menace import Menace
 
-# For each latency in milliseconds, how many round trips, one after another.
+# Number of sequential round trips for each latency in milliseconds.
 PINGS = {5: 200, 50: 100, 200: 50}
 QUICK_PINGS = 10
 

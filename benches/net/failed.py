@@ -1,5 +1,5 @@
-"""What makes a part of the bench fail: a message for people, never a figure."""
+"""Error of a part of the bench."""
 
 
 class PartFailed(Exception):
-    """A part could not be measured."""
+    """A part could not be measured; the message has the reason."""

@@ -1,4 +1,4 @@
-"""The host's side: servers on its loopback, each on a thread of its own."""
+"""Servers on the loopback of the host, each in its own thread."""
 
 import json
 import socket
@@ -8,13 +8,13 @@ from typing import Self
 from inside.stream import receive, send
 
 LOOPBACK = "127.0.0.1"
-# How long a datagram that only numbers is, in bytes; questions are longer.
+# Length of a numbered datagram in bytes; probes are longer.
 NUMBER = 8
 LARGEST_BUFFER = 4 << 20
 
 
 class Server:
-    """A socket on the loopback and a thread that serves it, both until the end of the block."""
+    """A loopback socket and the thread that serves it, until the end of the block."""
 
     def __init__(self, kind: socket.SocketKind, port: int = 0) -> None:
         self.socket = socket.socket(socket.AF_INET, kind)
@@ -30,7 +30,7 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.is_over = True
-        # Closing a socket does not wake whoever waits for it.
+        # Closing a socket does not wake a thread that waits for it.
         self.wake()
         self.thread.join()
         self.socket.close()
@@ -43,7 +43,7 @@ class Server:
 
 
 class Echo(Server):
-    """Sends every datagram back, and remembers which numbers arrived."""
+    """Echoes datagrams, and records the numbers that arrived."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__(socket.SOCK_DGRAM, port)
@@ -60,7 +60,7 @@ class Echo(Server):
             self.socket.sendto(datagram, sender)
 
     def take_arrived(self) -> list[int]:
-        """The numbers that arrived since this was asked last."""
+        """Returns the numbers that arrived since the last call."""
         taken, self.arrived = self.arrived, []
         return taken
 
@@ -70,7 +70,7 @@ class Echo(Server):
 
 
 class Stream(Server):
-    """The other end of `inside/stream.py`, for one connection after another."""
+    """Server for `inside/stream.py`, one connection at a time."""
 
     def __init__(self) -> None:
         super().__init__(socket.SOCK_STREAM)
@@ -86,7 +86,7 @@ class Stream(Server):
                 try:
                     converse(connection)
                 except OSError:
-                    # The client has gone, and says itself why.
+                    # The client is gone and reports the error itself.
                     continue
 
     def wake(self) -> None:

@@ -1,7 +1,7 @@
-"""Part `loss`: whether as many packets are lost, in each direction, as chance would lose.
+"""Part `loss`: whether the packet loss in each direction is within the interval of the binomial distribution.
 
-Which packets are lost follows from the seed and from the name and port that they are for. Both are the same each time,
-so these counts are, too: a target that is met stays met until something changes.
+The lost packets derive from the seed and from the name and port of the destination. Both are constant, so the counts are
+reproducible.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ def measure(menace: Menace, is_quick: bool) -> dict[str, Any]:
     with echo_at_port() as echo:
         nothing = lose(menace, echo, 0, packets)
         if nothing["out"]["lost"] or nothing["in"]["lost"]:
-            raise PartFailed(f"packets are lost of which none should be: {nothing}")
+            raise PartFailed(f"packets are lost on a link without loss: {nothing}")
         return {f"{percent}_percent": lose(menace, echo, percent, packets) for percent in PERCENTS}
 
 
@@ -32,7 +32,7 @@ def echo_at_port() -> Echo:
     try:
         return Echo(PORT)
     except OSError as error:
-        raise PartFailed(f"port {PORT} of the host is needed: {error}") from None
+        raise PartFailed(f"port {PORT} of the host is not available: {error}") from None
 
 
 def lose(menace: Menace, echo: Echo, percent: int, packets: int) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def counted(sent: int, arrived: int, chance: float) -> dict[str, Any]:
 
 
 def figures(measured: dict[str, Any]) -> dict[str, float]:
-    """By how many packets each count is outside of its interval."""
+    """Distance of each count to its interval, in packets."""
     return {
         f"loss_{name}_{direction}_outside": counts["outside"]
         for name, directions in measured.items()

@@ -1,9 +1,9 @@
-"""Bench `net`: whether the network of a sandbox does what it was asked to, how fast it is, and what it costs.
+"""Bench `net`: correctness, speed and cost of the network of a sandbox.
 
-Servers run on the loopback of this host, clients in sandboxes. Installs slirp4netns through apt where it is missing.
-Prints one JSON document and writes it to benches/results/net.json, or to net-PART.json if one part is measured; a
-summary is on stderr. With --quick the counts are small and nothing is written, nor is it with several parts. Exit code
-1 if a target is not met or a part failed. The machine should be idle.
+Servers run on the loopback of this host, clients in sandboxes. Installs slirp4netns with apt if it is missing. Prints one
+JSON document and writes it to benches/results/net.json, or to net-PART.json for one part. Several parts, or small counts
+with --quick, are not written. Prints a summary on stderr. Exits with 1 if a target is not met or a part failed. The
+machine should be idle.
 """
 
 import argparse
@@ -28,13 +28,13 @@ from failed import PartFailed
 from menace import Menace
 from say import say
 
-# By part, which is the first word of each name.
+# The first word of each name is its part.
 TARGETS = {
-    # A millisecond, or two percent where that is more.
+    # One millisecond, or two percent if that is more.
     "delay_5_ms_error_ms": ("<=", 1.0),
     "delay_50_ms_error_ms": ("<=", 1.0),
     "delay_200_ms_error_ms": ("<=", 4.0),
-    # By how many packets a count is outside of what chance does in 99 of 100 cases.
+    # Distance to the 99 % interval, in packets.
     "loss_1_percent_out_outside": ("<=", 0.0),
     "loss_1_percent_in_outside": ("<=", 0.0),
     "loss_10_percent_out_outside": ("<=", 0.0),
@@ -58,7 +58,7 @@ TARGETS = {
     "mocked_exit_0": (">=", 1.0),
 }
 
-# Each part measures, and says which figures of it have a target.
+# Each part has `measure` and `figures`, which selects the figures with a target.
 PARTS: dict[str, ModuleType] = {
     "delay": delay,
     "loss": loss,
@@ -74,7 +74,7 @@ PARTS: dict[str, ModuleType] = {
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--only", type=parts, default=list(PARTS), metavar="NAME,…", help=", ".join(PARTS))
-    arguments.add_argument("--quick", action="store_true", help="small counts, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="small counts, to test the bench itself")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="menace-bench-net-") as data:
         menace = Menace(os.environ["MENACE"], Path(data))
@@ -90,15 +90,15 @@ def main() -> int:
 
 
 def parts(text: str) -> list[str]:
-    """The named parts, in the order in which they are measured."""
+    """Parses the names of parts, in the order of measurement."""
     named = text.split(",")
     if unknown := [name for name in named if name not in PARTS]:
-        raise argparse.ArgumentTypeError(f"there is no part {', '.join(unknown)}")
+        raise argparse.ArgumentTypeError(f"unknown part {', '.join(unknown)}")
     return [name for name in PARTS if name in named]
 
 
 def measure(menace: Menace, options: argparse.Namespace, result: dict[str, Any]) -> dict[str, str]:
-    """Measures each part; the reasons of those that failed."""
+    """Measures each part. Returns the errors of failed parts."""
     failed = {}
     for name in options.only:
         say(name)
@@ -110,7 +110,7 @@ def measure(menace: Menace, options: argparse.Namespace, result: dict[str, Any])
 
 
 def figures(result: dict[str, Any]) -> dict[str, float]:
-    """The figure of each target, where there is one."""
+    """Measured figures by target."""
     found: dict[str, float] = {}
     for name, part in PARTS.items():
         if name in result:
@@ -119,7 +119,7 @@ def figures(result: dict[str, Any]) -> dict[str, float]:
 
 
 def judge(found: dict[str, float], measured: list[str]) -> dict[str, Any]:
-    """Each target of the parts that were to be measured, with its figure. One without a figure is not met."""
+    """Compares the targets of the selected parts with their figures. A target without a figure is not met."""
     judged = {}
     for name, (relation, bound) in TARGETS.items():
         if name.partition("_")[0] not in measured:
@@ -142,7 +142,7 @@ def write(text: str, measured: list[str]) -> None:
 
 
 def summarise(result: dict[str, Any]) -> None:
-    """What people want to know, in a few lines."""
+    """Prints a summary."""
     for name, target in result["targets"].items():
         value = "not measured" if target["value"] is None else f"{target['value']:g}"
         say(f"{'met   ' if target['met'] else 'NOT MET'} {name} {value} ({target['target']})")

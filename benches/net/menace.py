@@ -1,4 +1,4 @@
-"""Commands in sandboxes with a network, and what menace reports about them."""
+"""Runs commands in sandboxes with a network and returns their reports."""
 
 import json
 import os
@@ -16,7 +16,7 @@ LONGEST_SECONDS = 120.0
 
 
 class Menace:
-    """The binary, with a data directory of its own."""
+    """The menace binary with a separate data directory."""
 
     def __init__(self, binary: str, data: Path) -> None:
         self.binary = binary
@@ -28,11 +28,11 @@ class Menace:
         return done.stdout.strip()
 
     def sandboxed(self, network: list[str], command: list[str]) -> dict[str, Any]:
-        """The report of a command in a sandbox, whose working directory is `inside`."""
+        """Runs a command in a sandbox with the working directory `inside`. Returns the report."""
         return self.json(["sandbox", "run", "--json", "--workdir", INSIDE.name, *network, "--", *command])
 
     def python(self, network: list[str], program: str, *arguments: object) -> dict[str, Any]:
-        """The same of a program of `inside`, which has to end well."""
+        """Runs a program of `inside` that must succeed. Returns the report."""
         report = self.sandboxed(network, [sys.executable, program, *map(str, arguments)])
         if report["exit_code"] != 0 or report["truncated"]:
             said = " ".join(report["stderr"].strip().splitlines()[-3:])
@@ -40,23 +40,23 @@ class Menace:
         return report
 
     def client(self, shape: list[str], program: str, port: int, *arguments: object) -> tuple[Any, dict[str, Any]]:
-        """What a program prints that talks to a port of the host's loopback over this link, and the report."""
+        """Runs a client of a loopback port of the host. Returns its output and the report."""
         network = ["--net", f"allow={LOOPBACK}:{port}", *shape]
         report = self.python(network, program, self.host(), port, *arguments)
         return json.loads(report["stdout"]), report
 
     def host(self) -> str:
-        """The host's address, looked up once: on a link that loses packets a look-up can take seconds."""
+        """Address of the host, resolved once, because DNS queries over a lossy link can take seconds."""
         if self.host_address is None:
             script = f"import socket; print(socket.gethostbyname({HOST_NAME!r}))"
             report = self.sandboxed(["--net", f"allow={LOOPBACK}"], [sys.executable, "-c", script])
             if report["exit_code"] != 0:
-                raise PartFailed(f"{HOST_NAME} could not be looked up: {report['stderr'].strip()}")
+                raise PartFailed(f"{HOST_NAME} could not be resolved: {report['stderr'].strip()}")
             self.host_address = report["stdout"].strip()
         return self.host_address
 
     def json(self, arguments: list[str]) -> dict[str, Any]:
-        """What a command prints. Its exit code is not looked at, as it can be that of a program inside."""
+        """Returns the JSON output of a command. Ignores its exit code, which can be that of the program in the sandbox."""
         command = [os.path.abspath(self.binary), *arguments]
         try:
             done = subprocess.run(
@@ -69,18 +69,18 @@ class Menace:
                 env=self.environment(),
             )
         except subprocess.TimeoutExpired:
-            raise PartFailed(f"`{shown(command)}` did not end within {LONGEST_SECONDS:.0f} s") from None
+            raise PartFailed(f"`{shown(command)}` timed out after {LONGEST_SECONDS:.0f} s") from None
         try:
             answer = json.loads(done.stdout)
         except ValueError:
             said = " ".join(done.stderr.split())
             raise PartFailed(f"`{shown(command)}` failed with exit code {done.returncode}: {said}") from None
         if not isinstance(answer, dict):
-            raise PartFailed(f"`{shown(command)}` printed JSON that is no object")
+            raise PartFailed(f"`{shown(command)}` printed JSON that is not an object")
         return answer
 
     def environment(self) -> dict[str, str]:
-        """The environment of the caller without settings of menace, which would change what is measured."""
+        """The environment without settings of menace, which would change the measurement."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
         return kept | {"SANDBOX_DATA_DIR": str(self.data)}
 

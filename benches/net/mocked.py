@@ -1,4 +1,4 @@
-"""Part `mocked`: whether a client of HTTPS gets the same answer from a mock in every run."""
+"""Part `mocked`: whether an HTTPS client gets the same response from a mock in every run."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ def measure(menace: Menace, is_quick: bool) -> dict[str, Any]:
         reports = [menace.sandboxed(["--net", f"mock={rules}"], command) for _ in range(runs)]
     first = reports[0]
     if first["exit_code"] == 0 and json.dumps(BODY, separators=(",", ":")) not in first["stdout"]:
-        raise PartFailed(f"the mock does not answer as its rule says: {first['stdout']!r}")
+        raise PartFailed(f"the response of the mock does not match its rule: {first['stdout']!r}")
     bad = [report for report in reports if report["exit_code"] != 0]
     return {
         "runs": runs,

@@ -1,4 +1,4 @@
-"""The mock that clients talk to."""
+"""Rules of the mock."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ RULES = [
 
 @contextlib.contextmanager
 def written() -> Iterator[str]:
-    """The path of a file with these rules, until the end of the block."""
+    """Writes the rules to a temporary file. Yields its path."""
     with tempfile.NamedTemporaryFile("w", prefix="menace-bench-net-", suffix=".json") as file:
         json.dump(RULES, file)
         file.flush()

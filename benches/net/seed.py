@@ -1,4 +1,4 @@
-"""Part `seed`: whether the same seed loses and delays the same packets in every run, and another one others."""
+"""Part `seed`: whether a seed determines the lost and delayed packets, and another seed changes them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +15,19 @@ QUICK_RUNS = 3
 
 @dataclass(frozen=True)
 class Fates:
-    """What became of the packets of one run."""
+    """Lost packets of one run."""
 
-    # The numbers of those that were lost on the way to the host, and on the way back.
+    # Numbers of packets lost on the way to the host, and on the way back.
     lost_out: set[int]
     lost_in: set[int]
-    # What menace counted in its record of the flow.
+    # Counters of menace for the flow.
     out_counts: dict[str, int]
     in_counts: dict[str, int]
 
 
 def measure(menace: Menace, is_quick: bool) -> dict[str, Any]:
     runs = QUICK_RUNS if is_quick else RUNS
-    # One port for all runs, as the fate of a packet depends on where it goes.
+    # One port for all runs, because the loss of a packet depends on its destination.
     with Echo() as echo:
         all_fates = [run(menace, echo, SEED) for _ in range(runs)]
         other = run(menace, echo, OTHER_SEED)
@@ -46,7 +46,7 @@ def measure(menace: Menace, is_quick: bool) -> dict[str, Any]:
 def run(menace: Menace, echo: Echo, seed: int) -> Fates:
     came_back, report = menace.client([*LINK, "--seed", str(seed)], "packets.py", echo.port, PACKETS)
     arrived = set(echo.take_arrived())
-    # The numbered packets are the first flow; how often the second asks depends on the time.
+    # Numbered packets are the first flow. The number of probes in the second flow varies.
     flow = next(flow for flow in report["flows"] if flow["protocol"] == "udp")
     return Fates(
         lost_out=set(range(PACKETS)) - arrived,
@@ -57,7 +57,7 @@ def run(menace: Menace, echo: Echo, seed: int) -> Fates:
 
 
 def differing(first: Fates, other: Fates) -> dict[str, Any]:
-    """What is not as in the first run, for whoever looks for the cause."""
+    """Differences between two runs, for debugging."""
     return {
         "lost_out_in_one_of_them": sorted(first.lost_out ^ other.lost_out),
         "lost_in_in_one_of_them": sorted(first.lost_in ^ other.lost_in),

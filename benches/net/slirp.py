@@ -1,4 +1,4 @@
-"""The peer: slirp4netns, installed where it is missing, and programs in a network that it serves."""
+"""The peer slirp4netns: installs it if it is missing, and runs programs in its network."""
 
 import contextlib
 import json
@@ -13,12 +13,12 @@ from failed import PartFailed
 from menace import INSIDE
 from say import say
 
-# Where the loopback of the host is in such a network.
+# Address of the host's loopback in the network of slirp4netns.
 HOST_ADDRESS = "10.0.2.2"
-# The largest packets that it can do, as menace's are large, too.
+# The largest MTU that it supports, because menace also uses a large one.
 OPTIONS = ["--configure", "--mtu=65520"]
 PATIENCE_SECONDS = 120.0
-# Says that it is in its namespaces, and waits until it has a network.
+# Reports that the namespaces exist, and waits for the network.
 WAIT = 'echo ready; read -r go; exec "$@"'
 
 
@@ -30,7 +30,7 @@ def install() -> None:
     for command in (["update"], ["install", "-y", "--no-install-recommends", "slirp4netns"]):
         done = subprocess.run(["apt-get", "-qq", *command], env=environment, capture_output=True, text=True)
         if done.returncode != 0:
-            raise PartFailed(f"slirp4netns cannot be installed: {done.stderr.strip()}")
+            raise PartFailed(f"failed to install slirp4netns: {done.stderr.strip()}")
 
 
 def version() -> str:
@@ -39,17 +39,17 @@ def version() -> str:
 
 
 def client(program: str, port: int, *arguments: object) -> Any:
-    """What a program of `inside` prints that talks to a port of the host's loopback."""
+    """Runs a client of a loopback port of the host. Returns its output."""
     unshare = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", WAIT, "sh"]
     command = [sys.executable, str(INSIDE / program), HOST_ADDRESS, str(port), *map(str, arguments)]
     with ended([*unshare, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         if process.stdout.readline() != "ready\n":
-            raise PartFailed(f"there is no namespace for slirp4netns: {process.stderr.read().strip()}")
+            raise PartFailed(f"failed to create namespaces for slirp4netns: {process.stderr.read().strip()}")
         with network(process.pid):
             try:
                 said, complaint = process.communicate("go\n", timeout=PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
-                raise PartFailed(f"{program} did not end within {PATIENCE_SECONDS:.0f} s in slirp4netns") from None
+                raise PartFailed(f"{program} timed out after {PATIENCE_SECONDS:.0f} s in slirp4netns") from None
     if process.returncode != 0:
         raise PartFailed(f"{program} failed with exit code {process.returncode} in slirp4netns: {complaint.strip()}")
     return json.loads(said)
@@ -57,15 +57,15 @@ def client(program: str, port: int, *arguments: object) -> Any:
 
 @contextlib.contextmanager
 def network(pid: int) -> Iterator[None]:
-    """A slirp4netns for the namespaces of a process, until the end of the block."""
+    """Runs slirp4netns for the namespaces of a process until the end of the block."""
     reading, writing = os.pipe()
     try:
         command = ["slirp4netns", *OPTIONS, f"--ready-fd={writing}", str(pid), "tap0"]
         with ended(command, pass_fds=[writing], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             os.close(writing)
-            # One byte when it is ready, and none if it ends before.
+            # One byte when it is ready; end of file if it exits.
             if os.read(reading, 1) != b"1":
-                raise PartFailed(f"slirp4netns does not start: {process.stderr.read().strip()}")
+                raise PartFailed(f"slirp4netns failed to start: {process.stderr.read().strip()}")
             yield
     finally:
         os.close(reading)
@@ -73,7 +73,7 @@ def network(pid: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended(command: list[str], **options: Any) -> Iterator[subprocess.Popen]:
-    """A process that is over at the end of the block, whatever happens."""
+    """Starts a process, and kills it at the end of the block."""
     with subprocess.Popen(command, text=True, **options) as process:
         try:
             yield process

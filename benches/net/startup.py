@@ -1,4 +1,4 @@
-"""Part `startup`: how much longer a sandbox takes that has a network."""
+"""Part `startup`: additional start time of a sandbox with a network."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Part `throughput`: what one TCP connection carries over a link that is not shaped, beside slirp4netns, in turns."""
+"""Part `throughput`: TCP throughput over an unshaped link, compared with slirp4netns in alternating runs."""
 
 import statistics
 from collections.abc import Callable

@@ -1,8 +1,7 @@
-"""What a command leaves behind: processes, cgroups, mounts.
+"""Detects leaked processes, cgroups and mounts of a command.
 
-This process adopts whatever loses its parent below it, so everything that menace has started and that still lives is
-below it, wherever it went. Groups have the number of the menace process in their name. Other uses of menace on this
-machine do not matter.
+This process is a subreaper, so every living process that menace has started is a descendant of it. Names of cgroups contain
+the process id of menace. Other menace processes on this machine do not interfere.
 """
 
 import ctypes
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
-# What is being torn down when menace ends may take a moment.
+# Teardown may continue for a moment after menace exits.
 LONGEST_SETTLING_SECONDS = 2.0
 
 
@@ -28,14 +27,14 @@ def adopting_orphans() -> Iterator[None]:
 
 
 class Census:
-    """What there is before the command starts."""
+    """Processes and mounts before the start of the command."""
 
     def __init__(self) -> None:
         self.processes = descendants()
         self.mounts = mounts()
 
     def left_over(self, pid: int) -> dict[str, Any]:
-        """What is there now and was not before, after a moment to settle."""
+        """Leaked resources, after waiting for teardown."""
         end = time.monotonic() + LONGEST_SETTLING_SECONDS
         while any((found := self.look(pid)).values()) and time.monotonic() < end:
             time.sleep(0.05)
@@ -51,7 +50,7 @@ class Census:
 
 
 def descendants() -> set[str]:
-    """Everything alive below this process, with its start time. What has ended is reaped: nobody else will."""
+    """Living descendants of this process, with start times. Reaps dead ones, because this process is their parent."""
     reap()
     parents, names = {}, {}
     for entry in Path("/proc").iterdir():
@@ -87,7 +86,7 @@ def is_below(pid: int, parents: dict[int, int]) -> bool:
 
 
 def groups(pid: int) -> set[str]:
-    """The cgroups of a menace process, in every hierarchy: `menace-PID` and `menace-PID-…`."""
+    """Cgroups of a menace process in all hierarchies: `menace-PID` and `menace-PID-…`."""
     found = set()
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         found |= {os.path.join(directory, name) for name in names if name.split("-")[:2] == ["menace", str(pid)]}
@@ -95,7 +94,7 @@ def groups(pid: int) -> set[str]:
 
 
 def mounts() -> set[str]:
-    """What is mounted where this process and menace start from."""
+    """Mounts in the mount namespace of this process."""
     return set(Path("/proc/self/mountinfo").read_text().splitlines())
 
 

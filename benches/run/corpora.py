@@ -1,4 +1,4 @@
-"""Packages of the index whose functions are called, and the interpreters with what they need."""
+"""Packages of the package index to measure, and interpreters with their dependencies."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from say import say
 
 @dataclass(frozen=True)
 class Corpus:
-    """A source distribution, the folder of it that is measured, and what has to be installed to import it."""
+    """A source distribution, its measured folder, and its dependencies."""
 
     requirement: str
     folder: str
@@ -28,18 +28,18 @@ CORPORA = {
 
 
 def root(cache: Path, name: str) -> Path:
-    """The repository to run."""
+    """Directory of the repository."""
     return root_of(sdist(cache, name), CORPORA[name].folder)
 
 
 def interpreter(cache: Path, name: str) -> list[str]:
-    """The arguments for an interpreter with what the package needs; none if it needs nothing."""
+    """Arguments for an interpreter with the dependencies of the package, if it has any."""
     needs = CORPORA[name].needs
     return ["--python", str(environment(cache, name, needs) / "bin" / "python")] if needs else []
 
 
 def root_of(place: Path, folder: str) -> Path:
-    """The directory from which the package is imported: the top of the distribution, or `src` in it."""
+    """Import root of the package: the top directory of the distribution, or its `src`."""
     for root in (place, place / "src"):
         if (root / folder / "__init__.py").is_file():
             return root
@@ -47,7 +47,7 @@ def root_of(place: Path, folder: str) -> Path:
 
 
 def sdist(cache: Path, name: str) -> Path:
-    """Where a distribution is, downloaded if it is not there yet. The bench `scan` keeps its corpora there as well."""
+    """Directory of a distribution, downloaded if it is missing. The bench `scan` uses the same cache."""
     place = cache / "corpora" / name
     if place.exists():
         return place
@@ -59,7 +59,7 @@ def sdist(cache: Path, name: str) -> Path:
     execute([*command, requirement, "-d", str(downloads)])
     archives = list(downloads.glob("*.tar.gz"))
     if len(archives) != 1:
-        raise PartFailed(f"{downloads} should have one archive and has {len(archives)}")
+        raise PartFailed(f"expected one archive in {downloads}, found {len(archives)}")
     unpacked = cache / "corpora" / f"{name}.partial"
     with tarfile.open(archives[0]) as tar:
         tar.extractall(unpacked, filter="data")
@@ -70,7 +70,7 @@ def sdist(cache: Path, name: str) -> Path:
 
 
 def environment(cache: Path, name: str, packages: tuple[str, ...]) -> Path:
-    """A virtual environment with these packages. It is complete when its list of packages was written."""
+    """Creates a virtual environment with these packages. Its list of packages is written last and marks it as complete."""
     place = cache / "environments" / name
     listed = place / "installed.txt"
     wanted = "\n".join([sys.version, *packages])

@@ -1,4 +1,4 @@
-"""How many planted defects are found, and how many functions without one are accused."""
+"""Planted defects that are found, and false alarms in functions without defects."""
 
 import json
 from collections import Counter
@@ -23,7 +23,7 @@ def measure(menace: Menace) -> dict[str, Any]:
 
 
 def compared(report: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """The report beside the manifest."""
+    """Compares the report with the manifest."""
     failures, alike = report["failures"], set(known["alike"])
     planted, found, elsewhere = Counter[str](), Counter[str](), []
     missed, near = [], []
@@ -57,13 +57,13 @@ def compared(report: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_there(failure: Failure, defect: dict[str, Any]) -> bool:
-    """Whether a failure is of the section of a defect, or on its line, whoever came there."""
+    """Whether a failure is in the section of a defect, or on its line in a call of another section."""
     at_line = defect["line"] is not None and (failure["path"], failure["line"]) == (path_of(defect), defect["line"])
     return failure["section"] == defect["section"] or at_line
 
 
 def is_the_same(failure: Failure, defect: dict[str, Any]) -> bool:
-    """Whether it failed as the manifest says; limits are no exceptions."""
+    """Whether the failure matches the manifest. Exceeded limits have no exception."""
     expected: Optional[str] = defect["exception"]
     return failure["kind"] == defect["kind"] and (expected is None or failure["exception"] == expected)
 

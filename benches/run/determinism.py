@@ -1,4 +1,4 @@
-"""Whether two runs with one seed say the same."""
+"""Whether two runs with the same seed have the same result."""
 
 import re
 from pathlib import Path
@@ -10,9 +10,9 @@ from menace import Menace
 SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
 SEED = ("--seed", "1")
 
-# Names of runs and calls are new each time, and so is how long something took.
+# Ids of runs and calls, and durations, differ between runs.
 NEW_EACH_TIME = {"run", "call", "replay", "seconds", "wall_ms", "cpu_ms", "started", "finished", "roi"}
-# A message can have a duration in it, or the number of a thread, which is an address.
+# Messages can contain durations and thread ids, which are addresses.
 NEW_IN_MESSAGES = re.compile(r"\d+(\.\d+)? m?s\b|\b\d{12,}\b|0x[0-9a-f]+")
 
 
@@ -26,7 +26,7 @@ def measure(menace: Menace) -> dict[str, Any]:
 
 
 def agreement(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> dict[str, Any]:
-    """The share of entries that are equal, of all that are in one of the two."""
+    """Share of equal entries among the entries of both lists."""
     left, right = by_name(first), by_name(second)
     names = sorted(left.keys() | right.keys())
     different = [name for name in names if left.get(name) != right.get(name)]
@@ -36,7 +36,7 @@ def agreement(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> dict
 
 
 def by_name(entries: list[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    """Entries by what they are about; two about the same thing are both kept."""
+    """Groups entries by section, scenario and kind."""
     named: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for entry in entries:
         parts = [entry.get(field) for field in ("section", "scenario", "severity", "kind", "exception", "line")]

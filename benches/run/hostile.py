@@ -1,4 +1,4 @@
-"""A thousand hostile functions: whether a run over them ends, says something about each, and leaves nothing behind."""
+"""A run over 1,000 hostile functions has to end, report each of them, and leak nothing."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from failed import PartFailed
 from menace import GOOD_EXIT_CODES, environment
 from say import say
 
-# A call is over a second after its limit at the latest. A function without parameters has one or two calls under each
-# of about ten scenarios, and menace makes two at a time on each core.
+# A call ends at most one second after its limit. A function without parameters has one or two calls under each of about ten
+# scenarios, and menace makes two concurrent calls per core.
 SECONDS_PER_CALL = 2.0
 CALLS_PER_FUNCTION = 12
 CALLS_AT_ONCE = 2 * (os.cpu_count() or 1)
@@ -27,7 +27,7 @@ def measure(binary: str, functions: int) -> dict[str, Any]:
         repository, data = Path(scratch, "repository"), Path(scratch, "data")
         expected = hostile_repository.write(repository, functions)
         longest = SECONDS_PER_CALL * CALLS_PER_FUNCTION * functions / CALLS_AT_ONCE
-        say(f"menace run over {functions} hostile functions, which may take {longest / 60:.0f} minutes")
+        say(f"menace run over {functions} hostile functions, time limit {longest / 60:.0f} minutes")
         census = Census()
         started = time.monotonic()
         report, pid, why = run(binary, repository, data, longest)
@@ -46,7 +46,7 @@ def measure(binary: str, functions: int) -> dict[str, Any]:
 
 
 def run(binary: str, repository: Path, data: Path, longest: float) -> tuple[Optional[dict[str, Any]], int, str]:
-    """The report if the run ended well, the number of its process, and what went wrong."""
+    """Returns the report if the run succeeded, its process id, and the error."""
     command = [binary, "run", str(repository), "--json", "--timeout", "1s", "--seed", "1", "--data-dir", str(data)]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
@@ -56,18 +56,18 @@ def run(binary: str, repository: Path, data: Path, longest: float) -> tuple[Opti
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return None, process.pid, f"it did not end within {longest:.0f} s"
+        return None, process.pid, f"timeout after {longest:.0f} s"
     if process.returncode not in GOOD_EXIT_CODES:
         last = complaints.decode(errors="replace").strip().splitlines()[-3:]
-        return None, process.pid, f"it ended with exit code {process.returncode}: {' '.join(last)}"
+        return None, process.pid, f"exit code {process.returncode}: {' '.join(last)}"
     try:
         return json.loads(said), process.pid, ""
     except ValueError as error:
-        return None, process.pid, f"its report is no JSON: {error}"
+        return None, process.pid, f"the report is not JSON: {error}"
 
 
 def judged(report: dict[str, Any], expected: dict[str, frozenset[str]]) -> dict[str, Any]:
-    """What the report says about each function that was written."""
+    """Compares the report with the expected outcome of each function."""
     unreached = {error["section"]: error["reason"] for error in report["harness_errors"]}
     kinds: dict[str, Counter[str]] = {}
     under_normal: dict[str, set[str]] = {}
@@ -80,7 +80,7 @@ def judged(report: dict[str, Any], expected: dict[str, frozenset[str]]) -> dict[
     missing = [section for section in expected if section not in kinds and section not in unreached]
     importable = [section for section in expected if not hostile_repository.is_hostile_import(section)]
     if not importable:
-        raise PartFailed("no hostile function can be imported")
+        raise PartFailed("no hostile function could be imported")
     unexpected = [
         f"{section}: {', '.join(sorted(ends)) or 'nothing'}, not {' or '.join(sorted(expected[section]))}"
         for section in importable

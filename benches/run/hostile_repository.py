@@ -1,4 +1,4 @@
-"""Writes a repository of hostile functions: each template several times, with numbers that differ."""
+"""Writes a repository of hostile functions: each template several times, with different numbers."""
 
 import textwrap
 from pathlib import Path
@@ -16,7 +16,7 @@ from contextlib import suppress
 from hostile.support import *
 """
 
-# Modules that are hostile when they are imported. Their functions are harmless, and nobody gets that far.
+# Modules that are hostile on import. Their functions are harmless and never called.
 AT_IMPORT = {
     "loops_at_import": "while True:\n    pass",
     "exits_at_import": "import os\nos._exit(3)",
@@ -30,7 +30,7 @@ AT_IMPORT = {
 
 
 def write(root: Path, functions: int) -> dict[str, frozenset[str]]:
-    """Writes the repository; returns its hostile sections, each with the kinds that are right for it under `normal`."""
+    """Writes the repository. Returns its hostile sections with the valid outcome kinds under `normal`."""
     package = root / "hostile"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")

@@ -1,7 +1,7 @@
 """Smallest failing inputs by Hypothesis: defects as JSON on stdin, `{section: {"size", "input"}}` on stdout.
 
-Runs in an environment that has Hypothesis. Strategies come from the type hints of each function and from nothing else,
-so that Hypothesis knows what menace knows. Where it can make nothing of a hint, as of `Any`, it has found nothing.
+Runs in an environment with Hypothesis. Strategies are derived only from type hints, so that Hypothesis has the same
+information as menace. Functions with unsupported hints, such as `Any`, have no result.
 """
 
 import copy
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def bound(module: Any, name: str) -> Callable[..., Any]:
-    """The function, or the method of an object that was made without arguments."""
+    """The function, or the method of an object constructed without arguments."""
     owner, _, method = name.rpartition(".")
     return getattr(getattr(module, owner)(), method) if owner else getattr(module, method)
 
@@ -45,7 +45,7 @@ Arguments = tuple[Any, ...]
 
 
 def smallest_failure(function: Callable[..., Any], defect: dict[str, Any], repository: Path) -> Optional[Arguments]:
-    """The arguments of the last failing call: Hypothesis ends with the smallest."""
+    """Arguments of the last failing call, which is the smallest one of Hypothesis."""
     hints = typing.get_type_hints(function)
     strategies = [st.from_type(hints.get(name, str)) for name in inspect.signature(function).parameters]
     failing: list[Arguments] = []
@@ -74,14 +74,14 @@ def smallest_failure(function: Callable[..., Any], defect: dict[str, Any], repos
         calls()
     except InvalidArgument as error:
         print(f"{defect['section']}: {error}", file=sys.stderr)
-    except Exception:  # The failure itself.
+    except Exception:  # The expected failure.
         if not failing:
             raise
     return failing[-1] if failing else None
 
 
 def place(error: BaseException, repository: Path) -> tuple[str, Optional[int]]:
-    """The exception and the innermost line of the repository."""
+    """Exception and innermost line in the repository."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if repository in Path(frame.filename).parents]
     return type(error).__name__, ours[-1].lineno if ours else None

@@ -1,8 +1,8 @@
-"""Bench `run`: what `menace run` finds, whether it says so again, what it reaches, how fast, and what it withstands.
+"""Bench `run`: defects found by `menace run`, its determinism, reach, speed and robustness.
 
-Packages of the index and virtual environments are kept in $BENCH_CACHE. Prints one JSON document and writes it to
-benches/results/run.json, or to run-PART.json if one part is measured; a summary is on stderr. Nothing is written with
-several parts, or with another number of --functions. Exit code 1 if a target is not met or a part failed.
+Packages and virtual environments are cached in $BENCH_CACHE. Prints one JSON document and writes it to
+benches/results/run.json, or to run-PART.json for one part. Several parts, or another number of --functions, are not
+written. Prints a summary on stderr. Exits with 1 if a target is not met or a part failed.
 """
 
 import argparse
@@ -58,7 +58,7 @@ PARTS: dict[str, Measure] = {
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--only", type=parts, default=list(PARTS), metavar="NAME,…", help=", ".join(PARTS))
-    arguments.add_argument("--functions", type=int, default=HOSTILE_FUNCTIONS, help="how many hostile functions")
+    arguments.add_argument("--functions", type=int, default=HOSTILE_FUNCTIONS, help="number of hostile functions")
     options = arguments.parse_args()
     cache = Path(os.environ["BENCH_CACHE"])
     cache.mkdir(parents=True, exist_ok=True)
@@ -80,15 +80,15 @@ def main() -> int:
 
 
 def parts(text: str) -> list[str]:
-    """The named parts, in the order in which they are measured."""
+    """Parses the names of parts, in the order of measurement."""
     named = text.split(",")
     if unknown := [name for name in named if name not in PARTS]:
-        raise argparse.ArgumentTypeError(f"there is no part {', '.join(unknown)}")
+        raise argparse.ArgumentTypeError(f"unknown part {', '.join(unknown)}")
     return [name for name in PARTS if name in named]
 
 
 def measure(menace: Menace, cache: Path, options: argparse.Namespace, result: dict[str, Any]) -> dict[str, str]:
-    """Measures each part; the reasons of those that failed."""
+    """Measures each part. Returns the errors of failed parts."""
     failed = {}
     for name in options.only:
         say(name)
@@ -100,7 +100,7 @@ def measure(menace: Menace, cache: Path, options: argparse.Namespace, result: di
 
 
 def figures(result: dict[str, Any]) -> dict[str, float]:
-    """The figure of each target, where there is one."""
+    """Measured figures by target."""
     found: dict[str, float] = {}
     if planted := result.get("defects"):
         found["defects_found"] = planted["share_found"]
@@ -127,7 +127,7 @@ def figures(result: dict[str, Any]) -> dict[str, float]:
 
 
 def judge(found: dict[str, float], is_whole: bool) -> dict[str, Any]:
-    """Each target with its figure. In a whole run a target without a figure is not met."""
+    """Compares targets with their figures. If all parts were selected, a target without a figure is not met."""
     judged = {}
     for name, (relation, bound) in TARGETS.items():
         value = found.get(name)
@@ -140,7 +140,7 @@ def judge(found: dict[str, float], is_whole: bool) -> dict[str, Any]:
 
 
 def summarise(result: dict[str, Any]) -> None:
-    """What people want to know, in a few lines."""
+    """Prints a summary."""
     for name, target in result["targets"].items():
         value = "not measured" if target["value"] is None else f"{target['value']:g}"
         say(f"{'met   ' if target['met'] else 'NOT MET'} {name} {value} ({target['target']})")

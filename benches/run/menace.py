@@ -1,4 +1,4 @@
-"""Runs of menace, each made once and kept for all parts that ask for the same one."""
+"""Runs `menace run`. Reports are cached, so that parts of the bench share runs."""
 
 import json
 import os
@@ -11,25 +11,25 @@ from typing import Any
 from failed import PartFailed
 from say import say
 
-# Failures are what a run is for: its exit code is 1 when there are some.
+# Exit code 1 means that the run found failures.
 GOOD_EXIT_CODES = (0, 1)
 
 
 @dataclass(frozen=True)
 class Made:
-    """A report, and how long the command took."""
+    """Report of a run, and its duration in seconds."""
 
     report: dict[str, Any]
     wall_seconds: float
 
     @property
     def seconds(self) -> float:
-        """The time of the calls, as menace measured it; older versions do not say it."""
+        """Duration of the calls, measured by menace; missing in older versions."""
         return float(self.report.get("seconds") or self.wall_seconds)
 
 
 class Menace:
-    """The binary, with a data directory of its own: replays find the runs of this bench and nothing else."""
+    """The menace binary with a separate data directory, so that replays find only the runs of this bench."""
 
     def __init__(self, binary: str, data: Path) -> None:
         self.binary = binary
@@ -41,7 +41,7 @@ class Menace:
         return done.stdout.strip()
 
     def run(self, repository: Path, *arguments: str, repeat: int = 0) -> Made:
-        """The report of a run; `repeat` asks for another run of the same kind."""
+        """Report of a run. `repeat` distinguishes several runs with the same arguments."""
         key = (str(repository), *arguments, str(repeat))
         if key not in self.made:
             again = f", time {repeat + 1}" if repeat else ""
@@ -52,14 +52,14 @@ class Menace:
         return self.made[key]
 
     def json(self, *arguments: str, longest: float = 3_600.0) -> dict[str, Any]:
-        """What a command prints."""
+        """Returns the JSON output of a command."""
         command = [self.binary, *arguments, "--data-dir", str(self.data)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=longest, stdin=subprocess.DEVNULL, env=environment()
             )
         except subprocess.TimeoutExpired:
-            raise PartFailed(f"`{shown(command)}` did not end within {longest:.0f} s") from None
+            raise PartFailed(f"`{shown(command)}` timed out after {longest:.0f} s") from None
         if done.returncode not in GOOD_EXIT_CODES:
             said = done.stderr.strip().splitlines()[-3:]
             raise PartFailed(f"`{shown(command)}` failed with exit code {done.returncode}: {' '.join(said)}")
@@ -67,14 +67,14 @@ class Menace:
             answer = json.loads(done.stdout)
         except ValueError as error:
             said = done.stderr.strip().splitlines()[-3:]
-            raise PartFailed(f"`{shown(command)}` printed no JSON ({error}): {' '.join(said)}") from None
+            raise PartFailed(f"`{shown(command)}` did not print JSON ({error}): {' '.join(said)}") from None
         if not isinstance(answer, dict):
-            raise PartFailed(f"`{shown(command)}` printed JSON that is no object")
+            raise PartFailed(f"`{shown(command)}` printed JSON that is not an object")
         return answer
 
 
 def environment() -> dict[str, str]:
-    """The environment of the caller without settings of menace, which would change what is measured."""
+    """The environment without settings of menace, which would change the measurement."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
 
 

@@ -1,4 +1,4 @@
-"""How many functions of well-known packages are reached, and how fast they are called."""
+"""Reached functions of well-known packages, and calls per second."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ MOST_REASONS = 10
 
 
 def measure(menace: Menace, cache: Path) -> dict[str, Any]:
-    """For each package the share of its sections that were called, and why the others were not."""
+    """Share of called sections for each package, and the reasons for the others."""
     measured = {}
     for name, corpus in corpora.CORPORA.items():
         report = made(menace, cache, name).report
@@ -33,7 +33,7 @@ def measure(menace: Menace, cache: Path) -> dict[str, Any]:
 
 
 def throughput(menace: Menace, cache: Path) -> dict[str, Any]:
-    """Calls in a second on boltons: what is called there is small, so that the cost of calling shows."""
+    """Calls per second on boltons, whose functions are small, so that the overhead of calls dominates."""
     run = made(menace, cache, "boltons")
     return {
         "corpus": corpora.CORPORA["boltons"].requirement,
@@ -45,18 +45,18 @@ def throughput(menace: Menace, cache: Path) -> dict[str, Any]:
 
 
 def made(menace: Menace, cache: Path, name: str) -> Made:
-    """The run over the measured folder: all of its files that are not ignored, as generated ones are."""
+    """Run over the measured folder, without ignored files such as generated ones."""
     corpus, root = corpora.CORPORA[name], corpora.root(cache, name)
     modules = [module["path"] for module in menace.json("scan", str(root), "--json")["modules"]]
     measured = ",".join(path for path in modules if path.startswith(corpus.folder + "/"))
     if not measured:
-        raise PartFailed(f"menace sees no modules in {corpus.folder} of {corpus.requirement}")
+        raise PartFailed(f"menace finds no modules in {corpus.folder} of {corpus.requirement}")
     run = menace.run(root, *SEED, "--modules", measured, *corpora.interpreter(cache, name))
     if run.report["sections"] == 0:
-        raise PartFailed(f"menace sees no sections in {corpus.folder} of {corpus.requirement}")
+        raise PartFailed(f"menace finds no sections in {corpus.folder} of {corpus.requirement}")
     return run
 
 
 def without_names(reason: str) -> str:
-    """A reason without what it is about, so that the same reason counts as one."""
+    """A reason without its details, for grouping."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|\b[\w.]+:[\w.]+|\b\w+(\.\w+)+|\d+", "…", reason)

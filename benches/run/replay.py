@@ -1,4 +1,4 @@
-"""Whether `menace replay` shows the failure again."""
+"""Whether `menace replay` reproduces failures."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def measure(menace: Menace) -> dict[str, Any]:
 def replay(menace: Menace, failure: dict[str, Any]) -> dict[str, Any]:
     call = failure.get("call")
     if not call:
-        raise PartFailed("failures of this menace have no `call`, so that nothing can be replayed")
+        raise PartFailed("failures of this version have no `call` and cannot be replayed")
     now = menace.json("replay", str(call), "--json", longest=120.0)
     before = f"{failure['section']} under {failure['scenario']}: {defects.shown(failure)}"
     return {
@@ -44,7 +44,7 @@ def place(outcome: dict[str, Any]) -> str:
 
 
 def is_same_frame(now: dict[str, Any], failure: dict[str, Any]) -> bool:
-    """The same exception on the same line. What has no frame is named after the section, and a replay says null."""
+    """Whether exception and line are equal. A failure without frames has the line of its section, and null in a replay."""
     if now["exception"] != failure["exception"]:
         return False
     if now["path"] is None:

@@ -1,4 +1,4 @@
-"""How small the inputs are that menace shows, beside those that Hypothesis finds for the same functions."""
+"""Size of the failing inputs of menace, compared with those of Hypothesis for the same functions."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from menace import Menace
 HYPOTHESIS = "hypothesis==6.170.15"
 HARNESS = Path(__file__).resolve().parents[2] / "harness"
 PEER = Path(__file__).with_name("hypothesis_peer.py")
-# Hypothesis knows types and nothing else: it makes no wrong calls, no drifted records and no bursts.
+# Hypothesis uses only types: it makes no misuse, schema drift or concurrent calls.
 SCENARIOS = ("normal", "hostile_input")
 LONGEST_SECONDS = 1_200.0
 
@@ -31,7 +31,7 @@ def measure(menace: Menace, cache: Path) -> dict[str, Any]:
     theirs = ask_hypothesis(planted, cache)
     both = sorted(ours.keys() & theirs.keys())
     if not both:
-        raise PartFailed("there is no defect that both menace and Hypothesis found")
+        raise PartFailed("no defect was found by both menace and Hypothesis")
     return {
         "hypothesis": HYPOTHESIS,
         "defects": len(planted),
@@ -52,7 +52,7 @@ def measure(menace: Menace, cache: Path) -> dict[str, Any]:
 
 
 def size_of(defect: dict[str, Any], failures: list[dict[str, Any]]) -> int | None:
-    """The length of the arguments as Python shows them, of the failure that is this defect."""
+    """Length of the repr of the arguments of the failure that matches a defect."""
     for failure in failures:
         if defects.is_there(failure, defect) and defects.is_the_same(failure, defect):
             return len(repr(arguments(failure["input"])))
@@ -60,7 +60,7 @@ def size_of(defect: dict[str, Any], failures: list[dict[str, Any]]) -> int | Non
 
 
 def arguments(stub: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The values of a stub, made by the code that makes them in the sandbox."""
+    """Values of a stub, built by the harness."""
     for place in (HARNESS, defects.REPOSITORY):
         if str(place) not in sys.path:
             sys.path.append(str(place))
@@ -72,7 +72,7 @@ def arguments(stub: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def ask_hypothesis(planted: list[dict[str, Any]], cache: Path) -> dict[str, dict[str, Any]]:
-    """The smallest input and its size, where Hypothesis finds the same exception on the same line."""
+    """Smallest input and its size, for defects where Hypothesis finds the same exception on the same line."""
     python = corpora.environment(cache, "hypothesis", (HYPOTHESIS,)) / "bin" / "python"
     command = [str(python), "-B", str(PEER), str(defects.REPOSITORY)]
     try:
@@ -80,7 +80,7 @@ def ask_hypothesis(planted: list[dict[str, Any]], cache: Path) -> dict[str, dict
             command, input=json.dumps(planted), capture_output=True, text=True, timeout=LONGEST_SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise PartFailed(f"Hypothesis did not end within {LONGEST_SECONDS:.0f} s") from None
+        raise PartFailed(f"Hypothesis timed out after {LONGEST_SECONDS:.0f} s") from None
     if done.returncode != 0:
         raise PartFailed(f"{PEER.name} failed: {' '.join(done.stderr.strip().splitlines()[-3:])}")
     return json.loads(done.stdout)

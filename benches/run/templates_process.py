@@ -1,7 +1,7 @@
-"""Bodies of functions that attack the process they run in: time, memory, processes, signals, files, limits.
+"""Bodies of functions that attack their process: time, memory, processes, signals, files, limits.
 
-`$n` is a number that differs from function to function. The second value is as what a call may end under `normal`;
-nothing means that any end is right.
+`$n` is replaced by a number that differs between functions. The second value is the set of valid outcome kinds under
+`normal`; an empty set allows all.
 """
 
 Template = tuple[str, frozenset[str]]

@@ -1,4 +1,4 @@
-"""Bodies of functions that attack the interpreter, and with it the harness that calls them from inside."""
+"""Bodies of functions that attack the interpreter and the harness."""
 
 from templates_process import ANYTHING, EATS, HANGS, Template
 
@@ -75,7 +75,7 @@ TEMPLATES: dict[str, Template] = {
 
 ASYNC = {"endless_async", "blocking_async", "endless_async_generator"}
 
-# What the bodies need. It is imported, so it has to be harmless.
+# Imports and names used by the bodies. Harmless, because the module is imported.
 SUPPORT = '''"""What the hostile functions share."""
 
 import signal

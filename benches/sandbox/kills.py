@@ -1,8 +1,8 @@
-"""`kill -9` of menace at random points, and what is left after its next start.
+"""Kills menace with SIGKILL at random times, and detects leaks after its next start.
 
-This process adopts whatever loses its parent below it, so every process that menace has ever started and that still
-lives is a descendant of this one, wherever it went. Runtime and temporary directories are of this run alone, and
-cgroups have the number of the menace process in their name, so other uses of menace on this machine do not matter.
+This process is a subreaper, so every living process that menace has started is a descendant of it. Runtime and temporary
+directories belong to this bench, and names of cgroups contain the process id of menace, so other menace processes on this
+machine do not interfere.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from pathlib import Path
 PR_SET_CHILD_SUBREAPER = 36
 SEED = 20240521
 LONGEST_DELAY_SECONDS = 0.030
-# Python has to start before there is a zygote and calls that can be killed.
+# A zygote needs time to start Python before its calls can be killed.
 LONGEST_DELAY_OF_ZYGOTE_SECONDS = 0.300
 
 
@@ -77,12 +77,12 @@ class Kills:
         }
 
     def cleaners(self) -> list:
-        """A next start always, and the clean-up on demand where this menace has one."""
+        """Commands that clean up: the next start, and `menace --cleanup` if this version has it."""
         known = subprocess.run([self.menace, "--cleanup"], env=self.environment, capture_output=True)
         return [["sandbox", "run", "--", "/bin/true"]] + ([["--cleanup"]] if known.returncode == 0 else [])
 
     def kill(self, arguments: list, delay: float) -> str:
-        """Starts menace and kills it; answers what it had made by then."""
+        """Starts menace and kills it after a delay. Returns its phase at that time."""
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(
             [self.menace, *arguments], env=self.environment, stdin=quiet, stdout=quiet, stderr=quiet
@@ -131,7 +131,7 @@ def children(pid: int) -> list:
 
 
 def descendants() -> set:
-    """Everything alive below this process, as number and start time. What has ended is reaped: nobody else will."""
+    """Living descendants of this process, with start times. Reaps dead ones, because this process is their parent."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass
@@ -162,7 +162,7 @@ def is_below(pid: int, parents: dict) -> bool:
 
 
 def cgroups(pids: set) -> set:
-    """The groups of these menace processes, in every hierarchy."""
+    """Cgroups of these menace processes in all hierarchies."""
     found = set()
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:

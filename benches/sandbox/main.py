@@ -1,8 +1,8 @@
-"""Bench `sandbox`: what a native sandbox costs beside bubblewrap and docker, and whether it keeps what it promises.
+"""Bench `sandbox`: cost of native sandboxes compared with bubblewrap and docker, and reliability of timeouts and clean-up.
 
-Installs bubblewrap and docker.io through apt where they are missing, and measures docker with an engine of its own.
-Prints one JSON document and writes it to benches/results/sandbox.json, or to sandbox-PART.json if only one part is
-measured. With --quick the counts are small and nothing is written. Ratios are of one run; the machine should be idle.
+Installs bubblewrap and docker.io with apt if they are missing, and starts a separate docker engine. Prints one JSON document
+and writes it to benches/results/sandbox.json, or to sandbox-PART.json for one part. With --quick the counts are small and
+nothing is written. Ratios are measured in one run; the machine should be idle.
 """
 
 import argparse
@@ -33,7 +33,7 @@ TARGETS = {
     "timeout_late_p99_ms": ("<=", 100.0),
 }
 
-# For each part: how often, and how often with --quick.
+# Repetitions of each part: default, and with --quick.
 COUNTS = {
     "latency": (200, 5),
     "at-once": (5, 1),
@@ -47,7 +47,7 @@ COUNTS = {
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--only", choices=list(COUNTS), help="measure one part")
-    arguments.add_argument("--quick", action="store_true", help="small counts, to see that it works")
+    arguments.add_argument("--quick", action="store_true", help="small counts, to test the bench itself")
     options = arguments.parse_args()
     menace = os.environ["MENACE"]
     result: dict = {"bench": "sandbox", "machine": machine(), "versions": {"menace": version([menace, "--version"])}}
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def latency(menace: str, runs: int, result: dict) -> dict:
-    """The table of `menace sandbox bench`, with an engine for docker that only this run knows."""
+    """Runs `menace sandbox bench` with a separate docker engine."""
     peers.install()
     with peers.Engine() as engine:
         result["versions"] |= {"bwrap": version(["bwrap", "--version"]), "docker": engine.version()}
@@ -79,7 +79,7 @@ def latency(menace: str, runs: int, result: dict) -> dict:
 
 
 def at_once(menace: str, times: int, result: dict) -> list:
-    """A hundred at once, each time in a new process, so that the first and cold one counts."""
+    """Creates a hundred sandboxes concurrently, each time in a new process, so that cold starts are included."""
     return [bench(menace, ["--only", "creates-at-once"]) for _ in range(times)]
 
 
@@ -111,7 +111,7 @@ def bench(menace: str, arguments: list, environment: dict | None = None) -> dict
 
 
 def judge(result: dict, is_whole: bool) -> dict:
-    """Each target with its figure. In a whole run a target without a figure is not met."""
+    """Compares targets with their figures. If all parts were measured, a target without a figure is not met."""
     figures = collect(result)
     judged = {}
     for name, (relation, bound) in TARGETS.items():

@@ -1,4 +1,4 @@
-"""The peers: bubblewrap and docker, installed where they are missing, and an engine of docker that only this run knows."""
+"""The peers bubblewrap and docker: installs missing packages and runs a separate docker engine."""
 
 import io
 import json
@@ -23,14 +23,14 @@ def install() -> None:
         return
     say(f"installing {', '.join(missing)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    # A service that is started by its package would be a second engine on this machine.
+    # Keep the package from starting its service, which would be a second engine on this machine.
     command = ["apt-get", "-qq", "install", "-y", "--no-install-recommends", *missing]
     subprocess.run(["apt-get", "-qq", "update"], check=True, env=environment, stdout=subprocess.DEVNULL)
     subprocess.run(command, check=True, env=environment | {"RUNLEVEL": "1"}, stdout=subprocess.DEVNULL)
 
 
 class Engine:
-    """A dockerd with everything of its own in a temporary directory. It is ended, and all of it removed, at the end."""
+    """A dockerd with all data in a temporary directory. Stopped and removed at the end."""
 
     def __enter__(self) -> "Engine":
         self.directory = Path(tempfile.mkdtemp(prefix="menace-bench-docker-"))
@@ -57,8 +57,8 @@ class Engine:
         return self
 
     def configuration(self) -> Path:
-        """Instead of that of the host's own engine. Engines before version 24 would write a key to /etc/docker; later
-        ones know the word and have no key."""
+        """Configuration file, used instead of that of the host's engine. Engines before version 24 would write a key to
+        /etc/docker; later ones accept this option and have no key."""
         path = self.directory / "daemon.json"
         path.write_text(json.dumps({"deprecated-key-path": str(self.directory / "key.json")}))
         return path
@@ -71,7 +71,7 @@ class Engine:
                 return
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.log.seek(0)
-                raise SystemExit(f"dockerd does not answer:\n{self.log.read()[-3000:]}")
+                raise SystemExit(f"dockerd does not respond:\n{self.log.read()[-3000:]}")
             time.sleep(0.1)
 
     def docker(self, *arguments: str, stdin: bytes | None = None) -> str:
@@ -87,7 +87,7 @@ class Engine:
         try:
             self.process.wait(timeout=PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
-            say("dockerd does not end and is killed")
+            say("dockerd does not exit; killing it")
             self.process.kill()
             self.process.wait()
         self.log.close()
@@ -105,7 +105,7 @@ def mounts_below(directory: Path) -> list:
 
 
 def image() -> bytes:
-    """The smallest programs of this host and the libraries that they need, as a tar archive."""
+    """Tar archive with a few programs of this host and their libraries."""
     files = {f"/bin/{name}": Path(shutil.which(name, path="/bin:/usr/bin")).resolve() for name in PROGRAMS}
     for program in list(files.values()):
         for library in libraries(program):

@@ -1,4 +1,4 @@
-"""Progress, on stderr."""
+"""Progress messages on stderr."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Whether menace says what grimp, radon and bandit say."""
+"""Agreement of menace with grimp, radon and bandit."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def scan(menace: str, root: Path) -> dict:
 
 
 def imports(scanned: dict, places: dict) -> dict:
-    say("django: import edges beside grimp")
+    say("django: comparing import edges with grimp")
     output = subprocess.run(
         [places["tools"] / "python", "-c", GRIMP], check=True, capture_output=True, cwd=places["django"]
     ).stdout
@@ -45,8 +45,8 @@ def imports(scanned: dict, places: dict) -> dict:
 
 
 def complexity(scanned: dict, root: Path, places: dict) -> dict:
-    """Every function that radon reports, by file, line and name."""
-    say(f"{root.name}: complexity beside radon")
+    """Compares the complexity of every function that radon reports, by file, line and name."""
+    say(f"{root.name}: comparing complexity with radon")
     output = subprocess.run(
         [places["tools"] / "radon", "cc", "--json", "--show-closures", root], check=True, capture_output=True
     ).stdout
@@ -81,7 +81,7 @@ def collect_functions(path: str, blocks: list, found: dict) -> None:
 
 
 def security(scanned: dict, root: Path, places: dict) -> dict:
-    say(f"{root.name}: findings beside bandit")
+    say(f"{root.name}: comparing findings with bandit")
     report = places["cache"] / f"bandit-{root.name}.json"
     excluded = str(root / "site-packages")
     subprocess.run(

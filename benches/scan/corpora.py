@@ -1,4 +1,4 @@
-"""The repositories that are read, and the tools they are read with."""
+"""Repositories to scan, and peer tools."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ SDISTS = {"django": "django==5.2.19", "sympy": "sympy==1.14.0"}
 
 
 def prepare(cache: Path) -> dict:
-    """Downloads what is missing; returns the places of corpora and tools."""
+    """Downloads missing corpora and tools. Returns their paths."""
     cache.mkdir(parents=True, exist_ok=True)
     places = {"tools": peers(cache), "django": sdist(cache, "django"), "sympy": sdist(cache, "sympy")}
     places["stdlib"] = Path(sysconfig.get_paths()["stdlib"])

@@ -1,8 +1,8 @@
-"""Bench `scan`: how fast menace reads repositories, and whether it says what its peers say.
+"""Bench `scan`: speed of scans, and agreement with peer tools.
 
-Corpora are sdists from the package index and the standard library; peers live in a virtual environment of their
-own. Both are kept in $BENCH_CACHE. Prints one JSON document and writes it to benches/results/scan.json, or to
-scan-timing.json or scan-agreement.json if only one half is measured.
+Corpora are source distributions from the package index and the standard library. Corpora and the virtual environment of
+the peers are cached in $BENCH_CACHE. Prints one JSON document and writes it to benches/results/scan.json, or to
+scan-timing.json or scan-agreement.json with --only.
 """
 
 import argparse
@@ -32,7 +32,7 @@ TARGETS = {
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--runs", type=int, default=11, help="timed runs of the fast commands")
+    arguments.add_argument("--runs", type=int, default=11, help="number of timed runs of fast commands")
     arguments.add_argument("--only", choices=["timing", "agreement"], help="measure one half")
     options = arguments.parse_args()
     places = corpora.prepare(Path(os.environ["BENCH_CACHE"]))
@@ -57,7 +57,7 @@ def machine() -> dict:
 
 
 def judge(result: dict) -> dict:
-    """Each target with its figure; what was not measured is not judged."""
+    """Compares targets with their figures, except those that were not measured."""
     figures = {}
     times = result.get("timing", {})
     if times:

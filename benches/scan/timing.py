@@ -1,4 +1,4 @@
-"""Wall time and peak memory, ours and the peers' in turn, in one run."""
+"""Wall time and peak memory of menace and its peers, in alternating runs."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ def measure(menace: str, places: dict, runs: int) -> dict:
 
 def django(menace: str, places: dict, runs: int) -> dict:
     tools, root = places["tools"], places["django"]
-    say("django: menace and ruff in turn")
+    say("django: menace and ruff, alternating")
     ours, ruff = in_turn(
         [menace, "scan", root, "--no-cache", "--json"],
         [tools / "ruff", "check", "--select", "F401", "--no-cache", "--isolated", "--quiet", root],
@@ -51,7 +51,7 @@ def django(menace: str, places: dict, runs: int) -> dict:
 
 def sympy(menace: str, places: dict, runs: int) -> dict:
     tools, root = places["tools"], places["sympy"]
-    say("sympy: menace and ruff in turn")
+    say("sympy: menace and ruff, alternating")
     commands = (
         [menace, "scan", root, "--no-cache", "--json"],
         [tools / "ruff", "check", "--select", "F401", "--no-cache", "--isolated", "--quiet", root],
@@ -66,7 +66,7 @@ def sympy(menace: str, places: dict, runs: int) -> dict:
 
 
 def rescans(menace: str, root: Path, runs: int, output: list) -> list:
-    """Scans a copy twice, then once after each edit of one file."""
+    """Scans a copy twice, then again after each edit of one file."""
     say("django: second scan after one edit")
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "django"
@@ -74,7 +74,7 @@ def rescans(menace: str, root: Path, runs: int, output: list) -> list:
         environment = os.environ | {"XDG_CACHE_HOME": str(Path(scratch) / "cache")}
         command = [menace, "scan", copy, *output]
         run(command, environment)
-        # Stamps younger than a second are not trusted; a user's second scan comes later than that too.
+        # The cache ignores timestamps younger than a second; a user's second scan is also later.
         time.sleep(1.1)
         run(command, environment)
         edited = copy / "django" / "db" / "models" / "query.py"
@@ -93,7 +93,7 @@ def in_turn(first: list, second: list, runs: int) -> tuple:
 
 
 def run(command: list, environment: dict | None = None, cwd: Path | None = None) -> tuple:
-    """Seconds and peak megabytes of one run. Peers exit with 1 when they find something; 2 and more is a failure."""
+    """Returns seconds and peak megabytes of one run. Peers exit with 1 if they have findings."""
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -102,7 +102,7 @@ def run(command: list, environment: dict | None = None, cwd: Path | None = None)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-    # vulture exits with 3 when it finds dead code.
+    # vulture exits with 3 if it finds dead code.
     if process.returncode not in (0, 1, 3):
         raise SystemExit(f"{command[0]} failed with exit code {process.returncode}")
     return seconds, usage.ru_maxrss / 1024

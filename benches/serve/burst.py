@@ -1,4 +1,4 @@
-"""Many sandboxes at the same moment, each asked for over a connection of its own."""
+"""Concurrent creation of many sandboxes, each over a separate connection."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ ROUNDS = 3
 
 
 def measure(menace: str, options: Any) -> dict[str, Any]:
-    """Some bursts on one server, which has made a sandbox before; the first is one of them."""
+    """Measures bursts on one warm server, including the first burst."""
     bursts = []
     with serving(menace) as server:
         with Load("create", server.port, count=1, callers=1) as load:

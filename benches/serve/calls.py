@@ -1,4 +1,4 @@
-"""Requests over one connection that stays open, with as little between us and the socket as possible."""
+"""Minimal HTTP client over a persistent connection."""
 
 import json
 import socket
@@ -10,11 +10,11 @@ JSON = "Content-Type: application/json\r\n"
 
 
 class Broken(Exception):
-    """The connection ended before the answer did."""
+    """The connection was closed before the end of the response."""
 
 
 class Connection:
-    """A connection to the server, made when it is needed, and made again after it broke."""
+    """A persistent connection that reconnects after errors."""
 
     def __init__(self, port: int, longest_seconds: float = LONGEST_SECONDS) -> None:
         self.port = port
@@ -45,7 +45,7 @@ class Connection:
             self.socket = None
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """The status of an answer and what it says. Whatever breaks the connection closes it."""
+        """Sends a request. Returns status and body. Errors close the connection."""
         try:
             self.send(method, path, body)
             status, headers = self.head()
@@ -64,7 +64,7 @@ class Connection:
         self.socket.sendall(head.encode() + content)
 
     def head(self) -> tuple[int, dict[str, str]]:
-        """The status and the headers of an answer, with names in lower case."""
+        """Reads status and headers of a response, with lowercase names."""
         words = self.line().split(" ", 2)
         headers = {}
         while line := self.line():
@@ -84,7 +84,7 @@ class Connection:
         return self.exactly(int(headers.get("content-length", "0")))
 
     def chunks(self) -> Any:
-        """The parts of a body whose length nobody knows before."""
+        """Reads the chunks of a body with chunked encoding."""
         while length := int(self.line(), 16):
             yield self.exactly(length)
             self.line()

@@ -1,4 +1,4 @@
-"""Containers: made when they are asked for, taken from those that wait, and beside them docker's own command."""
+"""Containers: cold starts, warm starts from the pool, and `docker run` for comparison."""
 
 import os
 import re
@@ -22,7 +22,7 @@ Round = Callable[[Connection, dict[str, Any]], tuple[float, float]]
 
 
 def measure(menace: str, quick: bool, one_round: Round) -> dict[str, Any]:
-    """All of it in one run, in turn, so that what else the machine does is the same for all; or why it was not measured."""
+    """Measures all variants in alternating order, so that other load affects all of them. Otherwise returns the reason."""
     if reason := no_docker():
         return {"measured": False, "why": reason}
     rounds = QUICK_ROUNDS if quick else ROUNDS
@@ -37,7 +37,7 @@ def measure(menace: str, quick: bool, one_round: Round) -> dict[str, Any]:
                 wait_until_full(pooled)
                 cold.append(one_round(to_unpooled, wanted))
                 run.append(docker_run())
-            # With nobody who waits in between, some find none that waits.
+            # Without pauses, some requests find an empty pool.
             for _ in range(rounds):
                 busy.append(one_round(to_pooled, wanted))
     return {
@@ -72,11 +72,11 @@ def wait_until_full(server: Server) -> None:
         if waiting and int(waiting[1]) >= POOL_SIZE:
             return
         time.sleep(0.02)
-    raise PartFailed("containers that wait were not made")
+    raise PartFailed("the pool was not filled")
 
 
 def no_docker() -> str | None:
-    """Why containers cannot be measured, if they cannot."""
+    """Reason why containers cannot be measured, or None."""
     for command in (["docker", "version"], ["docker", "image", "inspect", IMAGE]):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=10.0)

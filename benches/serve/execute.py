@@ -1,4 +1,4 @@
-"""Commands in a sandbox that is there already: one after the other, and from several callers for a while."""
+"""Commands in an existing sandbox: sequential, and from concurrent clients."""
 
 import json
 import time
@@ -51,5 +51,5 @@ def run(connection: Any, path: str) -> float:
     began = time.perf_counter()
     status, answer = connection.call("POST", path, TRUE)
     if status != 200 or answer["exit_code"] != 0:
-        raise PartFailed(f"`true` did not run: {status} {json.dumps(answer)}")
+        raise PartFailed(f"`true` failed: {status} {json.dumps(answer)}")
     return time.perf_counter() - began

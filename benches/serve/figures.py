@@ -1,17 +1,17 @@
-"""What many measurements say."""
+"""Statistics of measurements."""
 
 import math
 from typing import Any
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The smallest value that so many are not above."""
+    """Nearest-rank percentile."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def spread(seconds: list[float]) -> dict[str, Any]:
-    """Times in milliseconds: the usual one, the slow ones."""
+    """Median and percentiles of times, in milliseconds."""
     if not seconds:
         return {"count": 0}
     shares = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99}

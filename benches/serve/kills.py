@@ -1,4 +1,4 @@
-"""`kill -9` of the process that callers talk to, while they use it, and of the one that holds sandboxes."""
+"""Kills the gateway with SIGKILL while clients use it, and kills the sandbox daemon."""
 
 import os
 import random
@@ -42,7 +42,7 @@ def figures(measured: dict[str, Any]) -> dict[str, float]:
 
 
 def kill_servers(server: Server, times: int) -> dict[str, Any]:
-    """The keeper stays the same all the time, so what callers know to be there is there after that."""
+    """Kills the gateway repeatedly. The sandbox daemon survives, so all known sandboxes must still exist."""
     chance, keeper, restarts = random.Random(SEED), server.keeper(), []
     with Load("churn", server.port, callers=CALLERS) as load:
         for number in range(times):
@@ -53,7 +53,7 @@ def kill_servers(server: Server, times: int) -> dict[str, Any]:
             server.wait_until_it_answers()
             restarts.append(time.monotonic() - began)
             if number % 25 == 24:
-                say(f"kills: the server was killed {number + 1} times")
+                say(f"kills: killed the gateway {number + 1} times")
         seen = load.result()
     listed = settled(server)
     unusable = [identifier for identifier in listed if problem(server, identifier)]
@@ -75,7 +75,7 @@ def kill_servers(server: Server, times: int) -> dict[str, Any]:
 
 
 def settled(server: Server) -> list[str]:
-    """What is listed when requests that were cut off have come to their end inside."""
+    """Lists sandboxes after all interrupted requests have finished in the server."""
     seen: list[list[str]] = [[], server.sandboxes()]
 
     def is_settled() -> bool:
@@ -88,14 +88,14 @@ def settled(server: Server) -> list[str]:
 
 
 def problem(server: Server, identifier: str) -> str | None:
-    """Why a command does not run in a sandbox, if it does not."""
+    """Error of a command in a sandbox, or None."""
     with server.connection() as connection:
         status, answer = connection.call("POST", f"/api/sandboxes/{identifier}/execute", TRUE)
     return None if status == 200 and answer["exit_code"] == 0 else f"{status} {answer}"
 
 
 def kill_keepers(server: Server, times: int) -> dict[str, Any]:
-    """With a keeper its sandboxes are gone, with all that ran in them, and the server has another one."""
+    """Kills the sandbox daemon repeatedly. Its sandboxes and their processes must be gone, and the server must start a new daemon."""
     left, known, answered, processes_of_each = [], [], [], []
     for _ in range(times):
         keeper, ids = server.keeper(), busy_sandboxes(server)
@@ -104,14 +104,14 @@ def kill_keepers(server: Server, times: int) -> dict[str, Any]:
         os.kill(keeper, signal.SIGKILL)
         wait_for_end(keeper)
         answered.append(server.wait_until_it_answers())
-        # The first sandbox starts what makes sandboxes, which is what cleans up.
+        # The first sandbox starts the launcher, which cleans up.
         fresh = busy_sandboxes(server, 1)
         known += [identifier for identifier in server.sandboxes() if identifier in ids]
         left.append(server.left_of(keeper, held))
         with Load("delete", server.port, ids=fresh, callers=1) as load:
             load.result()
         if server.keeper() == keeper:
-            raise PartFailed("the keeper that was killed is still there")
+            raise PartFailed("the killed sandbox daemon is still running")
     return {
         "kills": times,
         "sandboxes_of_each": SANDBOXES_OF_A_KEEPER,
@@ -123,22 +123,22 @@ def kill_keepers(server: Server, times: int) -> dict[str, Any]:
 
 
 def busy_sandboxes(server: Server, count: int = SANDBOXES_OF_A_KEEPER) -> list[str]:
-    """Sandboxes in which something runs in the background."""
+    """Creates sandboxes with a background process."""
     with Load("create", server.port, count=count, callers=1) as load:
         made = load.result()
     if made["errors"]:
-        raise PartFailed(f"sandboxes cannot be made: {made['examples'][0]}")
+        raise PartFailed(f"failed to create sandboxes: {made['examples'][0]}")
     with server.connection() as connection:
         for identifier in made["ids"]:
             path = f"/api/sandboxes/{identifier}/processes"
             status, answer = connection.call("POST", path, {"command": ["sleep", "600"]})
             if status != 201:
-                raise PartFailed(f"nothing can be started in the background: {status} {answer}")
+                raise PartFailed(f"failed to start a background process: {status} {answer}")
     return made["ids"]
 
 
 def wait_for_end(pid: int) -> None:
-    """Waits for a process, whoever its parent is: a server that was started again adopted nobody, but we did."""
+    """Waits for the end of a process. Orphans are adopted by this process, not by a restarted server."""
     try:
         os.waitpid(pid, 0)
     except ChildProcessError:

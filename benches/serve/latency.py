@@ -1,4 +1,4 @@
-"""From nothing to the result of a command: one request makes a sandbox, the next runs `true` in it."""
+"""Latency from the creation of a sandbox to the result of `true` in it."""
 
 import json
 import time
@@ -39,18 +39,18 @@ def figures(measured: dict[str, Any]) -> dict[str, float]:
 
 
 def one_round(connection: Connection, wanted: dict[str, Any]) -> tuple[float, float]:
-    """The seconds of both requests. The sandbox is destroyed after that."""
+    """Durations of both requests in seconds. Destroys the sandbox."""
     began = time.perf_counter()
     status, sandbox = connection.call("POST", "/api/sandboxes", wanted)
     made = time.perf_counter()
     if status != 201:
-        raise PartFailed(f"a sandbox was not made: {status} {json.dumps(sandbox)}")
+        raise PartFailed(f"failed to create a sandbox: {status} {json.dumps(sandbox)}")
     path = f"/api/sandboxes/{sandbox['sandbox_id']}"
     status, executed = connection.call("POST", f"{path}/execute", {"command": ["true"]})
     ended = time.perf_counter()
     if status != 200 or executed["exit_code"] != 0:
-        raise PartFailed(f"`true` did not run: {status} {json.dumps(executed)}")
+        raise PartFailed(f"`true` failed: {status} {json.dumps(executed)}")
     status, answer = connection.call("DELETE", path)
     if status != 204:
-        raise PartFailed(f"a sandbox was not destroyed: {status} {json.dumps(answer)}")
+        raise PartFailed(f"failed to destroy a sandbox: {status} {json.dumps(answer)}")
     return made - began, ended - made

@@ -1,7 +1,7 @@
-"""Callers, in a process of their own so that they take no time from whoever measures beside them.
+"""Load generator in a separate process, so that it does not slow down the measuring process.
 
-usage: load.py KIND PORT OPTIONS, where the options are JSON; what was seen is one JSON document on stdout. Each caller
-is a thread with a connection of its own. Callers without a time go on until stdin ends.
+usage: load.py KIND PORT OPTIONS, where the options are JSON. Prints the result as one JSON document. Each caller is a
+thread with a separate connection. Callers without a duration run until the end of stdin.
 """
 
 import json
@@ -18,7 +18,7 @@ from calls import Broken, Connection
 
 TRUE = {"command": ["true"]}
 MOST_EXAMPLES = 10
-# How many sandboxes a caller of `churn` has at most.
+# Maximum number of sandboxes of a caller of `churn`.
 MOST_SANDBOXES = 8
 
 
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 class Load:
-    """Such a process, seen from outside."""
+    """Handle of a load generator process."""
 
     def __init__(self, kind: str, port: int, **options: Any) -> None:
         command = [sys.executable, str(Path(__file__).resolve()), kind, str(port), json.dumps(options)]
@@ -43,12 +43,12 @@ class Load:
             self.process.wait()
 
     def result(self) -> Any:
-        """Lets callers come to an end, and what they saw."""
+        """Stops the callers and returns their result."""
         return json.loads(self.process.communicate()[0])
 
 
 class Errors:
-    """What went wrong: how often, and some of it in words."""
+    """Number of errors, and examples."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -74,7 +74,7 @@ def at_once(callers: int, work: Callable[[int], None]) -> None:
 
 
 def execute(port: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Runs `true` in these sandboxes, for so many seconds."""
+    """Runs `true` in these sandboxes for a duration."""
     ids, errors, times = options["ids"], Errors(), []
     end = time.monotonic() + options["seconds"]
 
@@ -92,7 +92,7 @@ def execute(port: int, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def create(port: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Makes so many sandboxes, all at once if there are as many callers. Times begin when all callers are let go."""
+    """Creates sandboxes, concurrently if there are enough callers. Times start when all callers are released."""
     ids: list[str] = []
     errors, times = Errors(), []
     released = [0.0]
@@ -133,7 +133,7 @@ def delete(port: int, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def take(left: Any, lock: threading.Lock) -> Any:
-    """The next one, or nothing."""
+    """The next item, or None."""
     with lock:
         return next(left, None)
 
@@ -141,7 +141,7 @@ def take(left: Any, lock: threading.Lock) -> Any:
 def is_well(
     connection: Connection, errors: Errors, method: str, path: str, body: Any, right: Callable[[Any], bool]
 ) -> Any:
-    """What was answered, if that is what it should be."""
+    """Returns the response if it has the expected status."""
     try:
         status, answer = connection.call(method, path, body)
     except Broken as error:
@@ -154,9 +154,9 @@ def is_well(
 
 
 def churn(port: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Makes, uses and destroys sandboxes until stdin ends, whatever happens to connections.
+    """Creates, uses and destroys sandboxes until the end of stdin, across connection failures.
 
-    An answer that says no is an error; a connection that breaks is none, as the server is killed.
+    Error responses count as errors. Broken connections do not, because the server is killed.
     """
     errors, over = Errors(), threading.Event()
     counts = {"created": 0, "executed": 0, "deleted": 0, "broken": 0}
@@ -186,7 +186,7 @@ def churn_once(
     counts: dict[str, int],
     errors: Errors,
 ) -> None:
-    """One request. `live` says of each sandbox that we know of whether it has to be there, or may be gone."""
+    """Sends one request. `live` records for each known sandbox whether it must exist or may be gone."""
     wish = chance.random()
     if not mine or (wish < 0.3 and len(mine) < MOST_SANDBOXES):
         status, answer = connection.call("POST", "/api/sandboxes", {})
@@ -205,7 +205,7 @@ def churn_once(
             errors.add(f"POST /api/sandboxes/{identifier}/execute: {status} {json.dumps(answer)}")
     else:
         identifier = mine.pop(chance.randrange(len(mine)))
-        # It may be destroyed although nobody hears of that.
+        # It may be destroyed although the response was lost.
         live[identifier] = "may be gone"
         status, answer = connection.call("DELETE", f"/api/sandboxes/{identifier}")
         if status == 204:

@@ -1,9 +1,9 @@
-"""Bench `serve`: how fast `menace serve` answers, what it stands, and whether it does what its document says.
+"""Bench `serve`: latency and robustness of `menace serve`, and conformance to its OpenAPI document.
 
-Server, callers and sandboxes are all on the loopback of this host. Installs schemathesis below $BENCH_CACHE when its
-part is measured. Prints one JSON document and writes it to benches/results/serve.json, or to serve-PART.json if one part is
-measured; a summary is on stderr. With --quick the counts are small and nothing is written. Exit code 1 if a target is
-not met or a part failed. The machine should be idle.
+Server, clients and sandboxes run on this host. The part `schema` installs schemathesis below $BENCH_CACHE. Prints one JSON
+document and writes it to benches/results/serve.json, or to serve-PART.json for one part. With --quick the counts are small
+and nothing is written. Prints a summary on stderr. Exits with 1 if a target is not met or a part failed. The machine
+should be idle.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import stream
 from failed import PartFailed
 from say import say
 
-# By part, which is the first word of each name.
+# The first word of each name is its part.
 TARGETS = {
     "latency_rounds": (">=", 300.0),
     "latency_p50_ms": ("<=", 12.0),
@@ -60,10 +60,10 @@ TARGETS = {
     "schema_panics": ("<=", 0.0),
 }
 
-# Those need an engine with the image $BENCH_IMAGE; the result says why there was none.
+# These need an engine with the image $BENCH_IMAGE; otherwise the result has the reason why they were not measured.
 WHERE_THERE_IS_AN_ENGINE = {"latency_warm_share_of_docker_run"}
 
-# Each part measures, and says which figures of it have a target.
+# Each part has `measure` and `figures`, which selects the figures with a target.
 PARTS: dict[str, ModuleType] = {
     "latency": latency,
     "execute": execute,
@@ -77,10 +77,10 @@ PARTS: dict[str, ModuleType] = {
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--only", choices=list(PARTS), help="one part")
-    arguments.add_argument("--minutes", type=float, default=10.0, help="how long sandboxes are used in the part soak")
-    arguments.add_argument("--sandboxes", type=int, default=500, help="how many live in the part soak")
-    arguments.add_argument("--quick", action="store_true", help="small counts, to see that it works")
+    arguments.add_argument("--only", choices=list(PARTS), help="measure one part")
+    arguments.add_argument("--minutes", type=float, default=10.0, help="duration of the part soak in minutes")
+    arguments.add_argument("--sandboxes", type=int, default=500, help="number of sandboxes in the part soak")
+    arguments.add_argument("--quick", action="store_true", help="small counts, to test the bench itself")
     options = arguments.parse_args()
     measured = [options.only] if options.only else list(PARTS)
     menace = os.environ["MENACE"]
@@ -99,7 +99,7 @@ def main() -> int:
 def measure(
     menace: str, options: argparse.Namespace, measured: list[str], result: dict[str, Any]
 ) -> dict[str, str]:
-    """Measures each part; the reasons of those that failed."""
+    """Measures each part. Returns the errors of failed parts."""
     failed = {}
     for name in measured:
         say(name)
@@ -111,7 +111,7 @@ def measure(
 
 
 def figures(result: dict[str, Any]) -> dict[str, float]:
-    """The figure of each target, where there is one."""
+    """Measured figures by target."""
     found: dict[str, float] = {}
     for name, part in PARTS.items():
         if name in result:
@@ -120,7 +120,7 @@ def figures(result: dict[str, Any]) -> dict[str, float]:
 
 
 def judge(found: dict[str, float], measured: list[str]) -> dict[str, Any]:
-    """Each target of the parts that were to be measured, with its figure. One without a figure is not met."""
+    """Compares the targets of the selected parts with their figures. A target without a figure is not met."""
     judged = {}
     for name, (relation, bound) in TARGETS.items():
         if name.partition("_")[0] not in measured:
@@ -141,7 +141,7 @@ def write(text: str, only: str | None) -> None:
 
 
 def summarise(result: dict[str, Any]) -> None:
-    """What people want to know, in a few lines."""
+    """Prints a summary."""
     for name, target in result["targets"].items():
         value = "not measured" if target["value"] is None else f"{target['value']:g}"
         say(f"{'met   ' if target['met'] else 'NOT MET'} {name} {value} ({target['target']})")

@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes of the document of the API: what is answered is what the document says."""
+"""Tests the API with schemathesis: responses must conform to the OpenAPI document."""
 
 import json
 import os
@@ -17,10 +17,10 @@ SEED = 1
 LONGEST_SECONDS = 900.0
 LONGEST_REQUEST_SECONDS = 20.0
 MOST_LINES = 200
-# Streams without an end, and a WebSocket.
+# Endless streams, and a WebSocket.
 ENDLESS = r"/(events|watch|terminal|exec)$"
 STATES = r"/(pause|resume|stop|start)$"
-# What takes away the sandbox or the command that others are to meet.
+# Operations that would remove the sandbox or the command that other operations need.
 DESTROYING = [
     "DELETE /api/sandboxes/{id}",
     "PATCH /api/sandboxes/{id}",
@@ -28,8 +28,8 @@ DESTROYING = [
     "POST /api/sandboxes/{id}/processes/{process}/signal",
     "POST /api/sandboxes/cleanup",
 ]
-# Where a schema cannot say all of what is taken, because this host or the state of a sandbox decides. That a request was
-# refused there which the schema allows counts as everything else does; these words only help whoever looks at it.
+# Operations whose schema cannot describe all constraints, because they depend on the host or on the state of a sandbox.
+# Rejected valid requests count as violations here as well; these notes only help to interpret them.
 HOST_DECIDES = {
     "GET /api/capabilities": "whether there is such a backend on this host",
     "GET /api/sandboxes": "whether a cursor is one of ours",
@@ -69,12 +69,12 @@ def figures(measured: dict[str, Any]) -> dict[str, float]:
 
 
 def installed() -> Path:
-    """The program, in an environment of its own that stays for the next time."""
+    """Path of schemathesis, installed in a cached virtual environment."""
     cache = Path(os.environ.get("BENCH_CACHE", Path.home() / ".cache" / "menace-bench"))
     place = cache / SCHEMATHESIS.replace("==", "-")
     program = place / "bin" / "schemathesis"
     if not program.exists():
-        say(f"schema: {SCHEMATHESIS} is installed")
+        say(f"schema: installing {SCHEMATHESIS}")
         for command in (
             [sys.executable, "-m", "venv", str(place)],
             [str(place / "bin" / "pip"), "install", "--quiet", SCHEMATHESIS],
@@ -86,13 +86,13 @@ def installed() -> Path:
 
 
 def live(server: Server) -> dict[str, str]:
-    """A sandbox with a command in the background, by which requests reach more than an answer that there is none."""
+    """Creates a sandbox with a background process, so that requests reach more than a 404 response."""
     with server.connection() as connection:
         sandbox = connection.call("POST", "/api/sandboxes", {"network": "deny"})[1]["sandbox_id"]
         path = f"/api/sandboxes/{sandbox}/processes"
         status, process = connection.call("POST", path, {"command": ["sleep", "3600"]})
     if status != 201:
-        raise PartFailed(f"nothing can be started in the background: {status} {process}")
+        raise PartFailed(f"failed to start a background process: {status} {process}")
     return {"path.id": sandbox, "path.process": process["process_id"], "path.path": "workspace/file"}
 
 
@@ -103,7 +103,7 @@ def of_a_live_sandbox() -> list[str]:
 
 
 def run(program: Path, server: Server, examples: int, parameters: dict[str, str], more: list[str]) -> dict[str, Any]:
-    """What it found with these values for parameters of addresses."""
+    """Runs schemathesis with these values for path parameters. Returns its violations."""
     place = server.data.parent / "schema"
     place.mkdir(exist_ok=True)
     settings, report = place / "schemathesis.toml", place / "report.json"
@@ -127,7 +127,7 @@ def run(program: Path, server: Server, examples: int, parameters: dict[str, str]
 
 
 def judged(report: dict[str, Any], said: str) -> dict[str, Any]:
-    """What it found, by kind and operation; errors of the document itself are violations as well."""
+    """Parses violations by kind and operation, including errors of the document itself."""
     server_errors, violations = [], []
     for failure in report["failures"]:
         found = server_errors if failure["type"] == "ServerError" else violations

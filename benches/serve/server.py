@@ -1,8 +1,7 @@
-"""`menace serve` with directories of its own, the process that holds its sandboxes, and what is left of both.
+"""Runs `menace serve` with separate directories, and detects leaks of the server and of its sandbox daemon.
 
-This process adopts whatever loses its parent below it, so every process that a server has ever started and that still
-lives is a descendant of this one. Groups of the kernel have the number of the keeper in their name. So other uses of
-menace on this machine do not matter.
+This process is a subreaper, so every living process that a server has started is a descendant of it. Names of cgroups
+contain the process id of the sandbox daemon, so other menace processes on this machine do not interfere.
 """
 
 import ctypes
@@ -24,13 +23,13 @@ from failed import PartFailed
 PR_SET_CHILD_SUBREAPER = 36
 LONGEST_START_SECONDS = 30.0
 LONGEST_END_SECONDS = 60.0
-# The kernel takes a moment to empty groups and to take processes off its list.
+# The kernel needs a moment to empty cgroups and to remove processes.
 LONGEST_CLEANING_SECONDS = 10.0
 SANDBOX = "menace: sandbox"
 
 
 class Server:
-    """The server of one data directory, and every keeper that it ever had."""
+    """Server of one data directory, with the process ids of all its sandbox daemons."""
 
     def __init__(self, binary: str, place: Path, variables: dict[str, str] | None = None) -> None:
         self.binary = os.path.abspath(binary)
@@ -43,7 +42,7 @@ class Server:
         self.keepers: set[int] = set()
 
     def start(self) -> None:
-        """Starts it, on the port that it had before if there was one, and waits until it listens."""
+        """Starts the server, on its previous port if it was restarted, and waits until it listens."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
         self.process = subprocess.Popen(
             [self.binary, "serve", "--port", str(self.port), "--data-dir", str(self.data), "--ephemeral"],
@@ -57,7 +56,7 @@ class Server:
         self.keeper()
 
     def address(self, process: subprocess.Popen[str]) -> int:
-        """The port that it says it listens on. What it says later is read too, or it would have to wait."""
+        """Reads the port from stderr. Drains stderr afterwards, so that the pipe does not fill up."""
         assert process.stderr is not None
         impatient = threading.Timer(LONGEST_START_SECONDS, process.kill)
         impatient.start()
@@ -69,32 +68,32 @@ class Server:
                 threading.Thread(target=process.stderr.read, daemon=True).start()
                 return int(found[1])
         impatient.cancel()
-        raise PartFailed(f"menace serve did not begin: {' '.join(said).strip()}")
+        raise PartFailed(f"menace serve failed to start: {' '.join(said).strip()}")
 
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
 
     def keeper(self) -> int:
-        """The process that holds the sandboxes now: the one that is below no other of its kind."""
+        """Process id of the current sandbox daemon: the topmost one."""
         ours = {pid: process for pid, process in processes().items() if self.is_keeper(process)}
         for pid, process in ours.items():
             if process["parent"] not in ours and process["name"] != SANDBOX:
                 self.keepers.add(pid)
                 return pid
-        raise PartFailed("there is no process that holds the sandboxes")
+        raise PartFailed("no sandbox daemon is running")
 
     def is_keeper(self, process: dict[str, Any]) -> bool:
         return "__keep" in process["command"] and str(self.data) in process["command"]
 
     def kill(self) -> None:
-        """`kill -9` of the process that callers talk to."""
+        """Kills the gateway with SIGKILL."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
-        """Ends the server and all sandboxes; what does not end by itself is killed."""
+        """Stops the server and all sandboxes. Kills processes that do not exit."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
@@ -112,21 +111,21 @@ class Server:
         return Connection(self.port)
 
     def sandboxes(self) -> list[str]:
-        """Those that are listed, of all pages."""
+        """Lists all sandboxes, over all pages."""
         found: list[str] = []
         cursor = ""
         with self.connection() as connection:
             while True:
                 status, page = connection.call("GET", f"/api/sandboxes?limit=1000{cursor}")
                 if status != 200:
-                    raise PartFailed(f"sandboxes cannot be listed: {status} {page}")
+                    raise PartFailed(f"failed to list sandboxes: {status} {page}")
                 found += [sandbox["sandbox_id"] for sandbox in page["sandboxes"]]
                 if not page.get("next_cursor"):
                     return found
                 cursor = f"&cursor={page['next_cursor']}"
 
     def wait_until_it_answers(self) -> float:
-        """The seconds until a request is answered well."""
+        """Waits for a successful response. Returns the duration in seconds."""
         began = time.monotonic()
         while time.monotonic() - began < LONGEST_START_SECONDS:
             try:
@@ -136,10 +135,10 @@ class Server:
             except Broken:
                 pass
             time.sleep(0.01)
-        raise PartFailed(f"the server did not answer within {LONGEST_START_SECONDS:.0f} s")
+        raise PartFailed(f"the server did not respond within {LONGEST_START_SECONDS:.0f} s")
 
     def left(self) -> dict[str, list[str]]:
-        """What sandboxes have left behind, after a moment in which that may go: they are all destroyed."""
+        """Leaks of destroyed sandboxes, after waiting for teardown."""
         wait_until(lambda: not any(self.left_now().values()))
         return self.left_now()
 
@@ -149,12 +148,12 @@ class Server:
         return {"processes": inside, "cgroups": [str(path) for path in self.groups() if is_below_ours(path)]}
 
     def held_by(self, keeper: int) -> set[tuple[int, int]]:
-        """A keeper and all processes below it, by number and start: numbers are used again."""
+        """A sandbox daemon and its descendants, by process id and start time, because ids are reused."""
         known = processes()
         return {(pid, known[pid]["start"]) for pid in below(keeper) | {keeper} if pid in known}
 
     def left_of(self, keeper: int, held: set[tuple[int, int]]) -> dict[str, list[str]]:
-        """What a keeper that was killed has left behind, after a moment in which that may go."""
+        """Leaks of a killed sandbox daemon, after waiting for teardown."""
 
         def now() -> dict[str, list[str]]:
             known = processes()
@@ -167,7 +166,7 @@ class Server:
         return now()
 
     def groups(self) -> list[Path]:
-        """The groups of every keeper that this server had, and all below them."""
+        """Cgroups of all sandbox daemons of this server, and their descendants."""
         found = []
         for directory, _, _ in os.walk("/sys/fs/cgroup"):
             words = [part.split("-") for part in Path(directory).parts if part.startswith("menace-")]
@@ -178,7 +177,7 @@ class Server:
 
 @contextmanager
 def serving(binary: str, variables: dict[str, str] | None = None) -> Iterator[Server]:
-    """A server, which ends with all of its sandboxes whatever happens."""
+    """Runs a server until the end of the block, then stops it with all of its sandboxes."""
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="menace-bench-serve-") as place:
         server = Server(binary, Path(place), variables)
@@ -190,12 +189,12 @@ def serving(binary: str, variables: dict[str, str] | None = None) -> Iterator[Se
 
 
 def is_below_ours(path: Path) -> bool:
-    """Whether it is a group of a sandbox: that of the keeper itself stays as long as it lives."""
+    """Whether a cgroup belongs to a sandbox. The group of the sandbox daemon exists as long as the daemon."""
     return not path.name.startswith("menace-")
 
 
 def is_inside(known: dict[int, dict[str, Any]], pid: int) -> bool:
-    """Whether a process is one of a sandbox: the first one, which has its own name, or one below it."""
+    """Whether a process belongs to a sandbox: its init process, which has a known name, or a descendant."""
     while pid in known:
         if known[pid]["name"] == SANDBOX:
             return True
@@ -204,7 +203,7 @@ def is_inside(known: dict[int, dict[str, Any]], pid: int) -> bool:
 
 
 def processes() -> dict[int, dict[str, Any]]:
-    """Everything that runs on this machine: parent, start, name and command of each process."""
+    """All processes on this machine, with parent, start time, name and command."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -228,7 +227,7 @@ def processes() -> dict[int, dict[str, Any]]:
 
 
 def below(top: int) -> set[int]:
-    """The processes below this one."""
+    """Descendants of a process."""
     known = processes()
     found: set[int] = set()
     for pid in known:
@@ -241,7 +240,7 @@ def below(top: int) -> set[int]:
 
 
 def resident_kib(pid: int) -> int | None:
-    """What a process has in memory, of which the kernel knows."""
+    """Resident memory of a process."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -251,7 +250,7 @@ def resident_kib(pid: int) -> int | None:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Waits for something, but not for ever."""
+    """Waits for a condition, with a timeout."""
     end = time.monotonic() + LONGEST_CLEANING_SECONDS
     while not is_so() and time.monotonic() < end:
         time.sleep(0.1)
@@ -263,7 +262,7 @@ def adopt_orphans() -> None:
 
 
 def reap() -> None:
-    """Notices the end of whatever was adopted: nobody else will."""
+    """Reaps adopted orphans."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass

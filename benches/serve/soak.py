@@ -1,4 +1,4 @@
-"""Many sandboxes that live while callers use them for minutes: nothing fails, nothing is left, memory stays."""
+"""Long-running use of many sandboxes: no errors, no leaks, constant memory."""
 
 import statistics
 import time
@@ -11,7 +11,7 @@ from server import Server, resident_kib, serving
 
 CALLERS = 8
 BETWEEN_SAMPLES_SECONDS = 5.0
-# A short run has as many samples as it takes to compare its thirds.
+# Minimum number of samples, to compare the first and the last third.
 FEWEST_SAMPLES = 30
 WARM_UP_SHARE = 0.2
 
@@ -20,7 +20,7 @@ def measure(menace: str, options: Any) -> dict[str, Any]:
     with serving(menace) as server:
         with Load("create", server.port, count=options.sandboxes, callers=CALLERS) as load:
             made = load.result()
-        say(f"soak: {len(made['ids'])} sandboxes live")
+        say(f"soak: {len(made['ids'])} sandboxes created")
         seconds = options.minutes * 60.0
         with Load("execute", server.port, ids=made["ids"], callers=CALLERS, seconds=seconds) as load:
             samples = sampled(server, load, seconds)
@@ -62,10 +62,10 @@ def figures(measured: dict[str, Any]) -> dict[str, float]:
 
 
 def sampled(server: Server, load: Load, seconds: float) -> list[dict[str, Any]]:
-    """What both processes have in memory, every few seconds, until callers have come to an end."""
+    """Samples the memory of both processes periodically until the callers finish."""
     between = min(BETWEEN_SAMPLES_SECONDS, seconds / FEWEST_SAMPLES)
     keeper, began, samples = server.keeper(), time.monotonic(), []
-    # Callers come to an end by themselves; only what they saw is waited for later.
+    # The callers stop by themselves; their result is read later.
     while (after := time.monotonic() - began) < seconds and load.process.poll() is None:
         resident = {"server": resident_kib(server.pid()), "keeper": resident_kib(keeper)}
         samples.append({"seconds": round(after, 1), **resident})
@@ -74,7 +74,7 @@ def sampled(server: Server, load: Load, seconds: float) -> list[dict[str, Any]]:
 
 
 def compared(values: list[int | None]) -> dict[str, Any]:
-    """How the last third differs from the first one, after what it takes to be warm."""
+    """Compares the last third of the samples with the first one, after the warm-up."""
     known = [value for value in values if value is not None]
     warm = known[int(len(known) * WARM_UP_SHARE) :]
     third = max(1, len(warm) // 3)

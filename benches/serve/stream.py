@@ -1,4 +1,4 @@
-"""A gigabyte through a stream of events whose connection is cut again and again: what arrives is what was printed."""
+"""Streams a gigabyte of output over a connection that is closed repeatedly. The received data must be identical."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from server import serving
 SEED = 20240521
 BYTES, QUICK_BYTES = 1 << 30, 64 << 20
 CUTS = 100
-# Bytes that are no text, text, and text with letters of several bytes, which is cut anywhere.
+# Binary data, text, and text with multi-byte characters, split at arbitrary positions.
 PROGRAM = """
 import hashlib, random, sys
 chance, left, number, seen = random.Random(int(sys.argv[1])), int(sys.argv[2]), 0, hashlib.sha256()
@@ -70,7 +70,7 @@ def figures(measured: dict[str, Any]) -> dict[str, float]:
 
 
 class Listener:
-    """Hears a command to its end, over as many connections as it takes."""
+    """Receives the output of a command to its end, reconnecting as often as necessary."""
 
     def __init__(self, port: int, sandbox: str, length: int) -> None:
         self.port, self.sandbox, self.length = port, sandbox, length
@@ -94,10 +94,10 @@ class Listener:
                 is_over = self.hear(connection)
 
     def hear(self, connection: Connection) -> bool:
-        """Takes events until the last one, or until the connection is to be cut. Whether it was the last one."""
+        """Receives events until the last one or the next cut. Returns whether it was the last one."""
         status, headers = connection.head()
         if status != 200:
-            raise PartFailed(f"nothing can be heard: {status} {connection.body(headers).decode()}")
+            raise PartFailed(f"failed to open the event stream: {status} {connection.body(headers).decode()}")
         rest = b""
         for chunk in connection.chunks():
             *whole, rest = (rest + chunk).split(b"\n\n")
@@ -111,7 +111,7 @@ class Listener:
         raise PartFailed(f"the stream ended without a last event, after event {self.last or 0}")
 
     def cut(self, connection: Connection) -> None:
-        """Hangs up, every other time as a machine does that is gone: with whatever is on its way unread."""
+        """Closes the connection, half of the time with a reset that discards unread data."""
         self.cuts += 1
         assert connection.socket is not None
         if self.chance.random() < 0.5:
@@ -120,7 +120,7 @@ class Listener:
         connection.close()
 
     def take(self, event: bytes) -> bool:
-        """Notes an event. Whether it is the last one."""
+        """Processes an event. Returns whether it is the last one."""
         fields = dict(line.split(b": ", 1) for line in event.split(b"\n") if b": " in line)
         name, data = fields[b"event"].decode(), json.loads(fields[b"data"])
         if name == "init":

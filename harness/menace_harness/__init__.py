@@ -1,1 +1,1 @@
-"""What runs inside a sandbox on behalf of menace. Python 3.9 or newer, the standard library alone."""
+"""Harness that runs inside a sandbox and makes calls. Needs Python 3.9 or newer and only the standard library."""

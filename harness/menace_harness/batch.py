@@ -1,8 +1,8 @@
-"""Many calls of one module: it is imported once, and every call is a copy of this process.
+"""Batch of calls of one module: the module is imported once, and each call runs in a fork of this process.
 
-That is only done while it cannot be noticed. What an import leaves beside modules (threads, processes, open files, files)
-is not copied or would be shared, so such a module is not called in this way. After each call this process looks whether
-the call left anything behind; menace makes such a call, and everything after it, in a sandbox of its own.
+Forks must not influence each other. Threads, processes, open files and written files of an import are lost in a fork or
+shared between forks, so a module with such side effects is not called in a batch. After each call this process checks
+whether the call had side effects; if so, menace repeats that call and makes the remaining ones in separate sandboxes.
 """
 
 import gc
@@ -13,15 +13,15 @@ import sys
 
 from menace_harness import call, perform
 
-# A call that said nothing within this time may have ended without a word.
+# After this time without a result, check whether the process of the call has exited.
 PATIENCE_MS = 20
-# The descriptor on which a call answers, in the copy that makes it; the library sees to that.
+# Descriptor to which a forked call writes its result; set up by the library.
 STREAM = 3
-# An answer that is longer is none.
+# A longer result is discarded.
 LONGEST_ANSWER = 16 << 20
 COUNTERS = "/proc/self/net/dev"
 
-# Modules that are called may replace what is in `os`, so what is needed afterwards is kept here.
+# Bound here, because the code under test may replace functions of `os`.
 close, exit_now, kill, pipe, read, wait4, write = (
     os.close,
     os._exit,
@@ -35,17 +35,17 @@ statvfs, listdir, seek, dumps, poll = os.statvfs, os.listdir, os.lseek, json.dum
 
 
 def serve(stream, request, library):
-    """Answers calls until menace closes the stream."""
+    """Makes calls until menace closes the stream."""
     if request["of"] == "examples":
-        # Reading them takes longer to import than most modules.
+        # Importing doctest takes longer than importing most modules.
         import doctest  # noqa: F401
     surroundings = Surroundings()
     why_not = surroundings.import_module(request["module"])
     call.send(stream, {"why_not": why_not})
     if why_not is None:
-        # What the calls share is not touched, and so not copied, when one of them collects garbage.
+        # Keeps a garbage collection in a fork from touching, and so copying, the shared pages.
         gc.freeze()
-        # No call can look into this process, or take what it has open.
+        # Calls cannot inspect this process or take its descriptors.
         library.menace_dumpable(0)
         while True:
             asked = call.receive_if_any(stream)
@@ -56,7 +56,7 @@ def serve(stream, request, library):
 
 
 class Surroundings:
-    """What is there beside this process, and whether it is still the same."""
+    """Files, processes and network counters of the sandbox, to detect side effects."""
 
     def __init__(self):
         self.counters = os.open(COUNTERS, os.O_RDONLY)
@@ -64,7 +64,7 @@ class Surroundings:
         self.before = self.now()
 
     def import_module(self, name):
-        """Imports it; returns why calls cannot share the import."""
+        """Imports a module. Returns the reason why its calls cannot share the import, or None."""
         try:
             perform.import_module(name)
         except BaseException as error:
@@ -80,9 +80,9 @@ class Surroundings:
         return None
 
     def is_clean(self):
-        """Nothing was written, nothing else runs, nothing was sent."""
+        """Whether no file was written, no other process runs and nothing was sent."""
         try:
-            # Every process but this one and the first.
+            # -1: every process except this one and the init process.
             kill(-1, 0)
             return False
         except ProcessLookupError:
@@ -103,7 +103,7 @@ def answer_one(stream, asked, library, surroundings):
         make(asked)
     close(writing)
     if number < 0:
-        # There is no room for another process; menace makes the call alone.
+        # The fork failed; menace makes the call in a separate sandbox.
         exit_now(1)
     answer, ended = listen(reading, number)
     close(reading)
@@ -123,7 +123,7 @@ def answer_one(stream, asked, library, surroundings):
 
 
 def make(asked):
-    """The copy that makes the call. It has what a call alone in its sandbox has, and nothing of its siblings."""
+    """Makes the call in a fork. Its state is that of a call in a separate sandbox, without traces of other calls."""
     try:
         result = call.answer(asked)
         sys.stdout.flush()
@@ -135,7 +135,7 @@ def make(asked):
 
 
 def listen(reading, number):
-    """What the copy answers, without the length before it, and how it ended if it ended before that."""
+    """Reads the result of a fork, without its length prefix. Also returns the exit status if the fork exited early."""
     poller = poll()
     poller.register(reading, select.POLLIN)
     received, length = b"", None
@@ -160,7 +160,7 @@ def listen(reading, number):
 
 
 def received_now(reading, received, length):
-    """What is still in the pipe of a copy that has ended."""
+    """Reads the rest of the pipe of a fork that has exited."""
     while True:
         part = read(reading, 1 << 20)
         if not part:

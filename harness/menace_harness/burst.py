@@ -1,19 +1,18 @@
-"""Many calls of one section at the same time: threads, and tasks of one loop, that begin together."""
+"""Burst: concurrent calls of one section by threads, or by tasks of one event loop."""
 
 import threading
 
 from menace_harness import classify, perform
 from menace_harness.turns import Turns
 
-# A call may only break what the next one meets, so every thread makes several; of all threads together so many, beside the
-# first of each.
+# A call may corrupt state that only a later call notices, so each thread makes several calls. Total number of additional calls.
 MOST_CALLS = 20
-# After this time, waiting for turns not included, a thread begins no other call.
+# After this time, without waiting for turns, a thread starts no further call.
 LONG_SECONDS = 0.1
 
 
 class Watch:
-    """How many calls are under way at once, and the first of them that failed; of all, one that nobody meant to."""
+    """Counts concurrent calls and records a failure: the first one without a raise statement, else the first one."""
 
     def __init__(self, wants_traceback):
         self.wants_traceback = wants_traceback
@@ -38,7 +37,7 @@ class Watch:
         return True
 
     def see(self, error):
-        """An object that is sold out refuses most calls; the one that breaks it may come after them."""
+        """Records a failure. An unintended one, without a raise statement, replaces an earlier intended one."""
         failure = perform.failed("call", error)
         if self.failure is not None and failure["error"]["raised"]:
             return
@@ -47,7 +46,7 @@ class Watch:
             self.failure["error"]["traceback"] = classify.printed(error)
 
     def has_crashed(self):
-        """Whether a call failed without a raise statement: there is nothing worse to wait for."""
+        """Whether a call failed without a raise statement. Further calls cannot show more."""
         return self.failure is not None and not self.failure["error"]["raised"]
 
 
@@ -67,7 +66,7 @@ def run(call, threads, tasks):
 
 
 def copy_of(call):
-    """The same section on the same object, with arguments of its own."""
+    """Copies a call: the same section and object, new arguments."""
     copy = object.__new__(type(call))
     copy.__dict__.update(call.__dict__)
     copy.renew()

@@ -1,4 +1,4 @@
-"""One conversation with menace: what is asked for, and the answer."""
+"""Requests of menace and their responses."""
 
 import json
 import marshal
@@ -6,7 +6,7 @@ import os
 
 
 def answer(request):
-    """Does what is asked for. What the code under test does is in the answer, never an exception."""
+    """Handles a request. Exceptions of the code under test are part of the response, never raised."""
     if request["kind"] == "describe":
         from menace_harness import describe
 
@@ -35,13 +35,13 @@ def answer(request):
 
 
 def receive(stream):
-    """What is asked for: its length as four bytes, then the format in which the interpreter keeps its own code."""
+    """Reads a request: its length as four bytes, then the marshal format of the interpreter."""
     length = int.from_bytes(read_exactly(stream, 4), "little")
     return marshal.loads(read_exactly(stream, length))
 
 
 def receive_if_any(stream):
-    """The same, or None when menace has closed the stream."""
+    """Reads a request, or returns None if menace has closed the stream."""
     first = os.read(stream, 4)
     if not first:
         return None
@@ -50,8 +50,8 @@ def receive_if_any(stream):
 
 
 def send(stream, message):
-    """The answer: its length as four bytes, then JSON."""
-    # Half characters have no place in UTF-8; what they were is in the repr of values.
+    """Writes a response: its length as four bytes, then JSON."""
+    # UTF-8 cannot represent lone surrogates; the repr of values still shows them.
     body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
     data = len(body).to_bytes(4, "little") + body
     while data:

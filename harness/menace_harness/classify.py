@@ -1,16 +1,17 @@
-"""Where an exception came from: facts for menace, which decides what they mean."""
+"""Facts about an exception and its origin. menace classifies the outcome."""
 
 import opcode
 import os
 import sys
 
 RAISE = opcode.opmap["RAISE_VARARGS"]
-# More frames of a recursion say no more.
+# Further frames of a recursion add no information.
 MOST_FRAMES = 30
 
 
 def facts(error, workspace):
-    """The frames of the repository, innermost last, and whether the innermost one is at a raise or an assert."""
+    """Describes an exception: its frames in the repository, innermost last, and whether the innermost one is at a raise or
+    an assert."""
     frames = []
     raised = False
     deepest_is_ours = False
@@ -38,7 +39,7 @@ def facts(error, workspace):
 
 
 def printed(error):
-    """All of it, as Python prints it; what the harness itself did is left out."""
+    """Traceback as Python prints it, without the frames of the harness."""
     import traceback
 
     lines = traceback.format_exception(type(error), error, outside(error.__traceback__))
@@ -56,7 +57,7 @@ def inside(path, workspace):
 
 
 def in_environment(path, workspace):
-    """Installed packages that live in the repository are not the repository."""
+    """Whether a path belongs to a package installed inside the repository, which is not part of its code."""
     return "/site-packages/" in path[len(workspace) :] or "/dist-packages/" in path[len(workspace) :]
 
 

@@ -1,18 +1,18 @@
-"""Which lines of the repository a call reaches.
+"""Line coverage of a call.
 
-Since Python 3.12 the interpreter says so once for each line, which costs next to nothing. Before, every line is an event,
-so after a number of them nobody listens any more: a long call has already been everywhere it goes, or nearly.
+Since Python 3.12 the interpreter reports each line once, which costs almost nothing. Before, every executed line is an event,
+so tracing stops after a number of events: a long call has reached most of its lines by then.
 """
 
 import sys
 
-# Events of one call before 3.12: some milliseconds.
+# Limit before Python 3.12; these events take a few milliseconds.
 MOST_EVENTS = 20_000
 TOOL = 1
 
 
 class Coverage:
-    """Lines by file, from the beginning to the end of a with-block."""
+    """Lines by file that are executed in a with block."""
 
     def __init__(self, workspace):
         self.prefix = workspace + "/"
@@ -69,7 +69,7 @@ class Coverage:
 
 
 def executable_lines(function, workspace):
-    """The lines of a function that can be reached, those of functions in it included; its docstring is none."""
+    """Executable lines of a function, including nested functions, without its docstring."""
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None)
     if code is None or not code.co_filename.startswith(workspace + "/"):
@@ -81,7 +81,7 @@ def executable_lines(function, workspace):
 
 def collect(code, lines):
     own = {line for _, _, line in code.co_lines() if line} if hasattr(code, "co_lines") else set()
-    # The first line is that of the signature, which no event names.
+    # The first line is the signature, which has no event.
     lines |= own - {code.co_firstlineno}
     for constant in code.co_consts:
         if isinstance(constant, type(code)):

@@ -1,4 +1,4 @@
-"""What the sections of a module take, seen from inside: one answer for all of them."""
+"""Describes the parameters of all sections of a module after importing it."""
 
 import inspect
 import sys
@@ -6,7 +6,7 @@ import sys
 from menace_harness import classify, coverage, examples, locate, perform, shapes
 
 WORKSPACE = "/workspace"
-# A name of a field is not longer, and a module that reads more fields does well with these.
+# Limits on the length and number of field names.
 LONGEST_NAME = 40
 MOST_NAMES = 80
 FunctionType = type(lambda: None)
@@ -16,16 +16,16 @@ CodeType = type((lambda: None).__code__)
 def answer(request):
     try:
         return {"stage": "done", "sections": describe(request)}
-    except BaseException as error:  # The import runs code of the repository.
+    except BaseException as error:  # The import executes code of the repository.
         return {"stage": "import", "error": classify.facts(error, WORKSPACE)}
 
 
 def describe(request):
-    """Describes each section by its name, or says why it cannot be called."""
+    """Describes each section by name, or gives the reason why it cannot be called."""
     module = perform.import_module(request["module"])
     describer = shapes.Describer(module)
     described = {name: describe_section(describer, module, name) for name in request["sections"]}
-    # A module that nobody has given a socket to reads no answers of others.
+    # Without sockets, a module reads no responses of other services.
     if "socket" in sys.modules:
         reads = names_in(module)
         for section in described.values():
@@ -55,8 +55,8 @@ def describe_section(describer, module, name):
 
 
 def names_in(module):
-    """Texts in the functions of a module that could be names of fields, in their order. Some are not; who reads a field
-    that an answer has does not mind others."""
+    """String constants in the functions of a module that could be field names of a response, in order. Surplus names are
+    harmless: a response with additional fields still has those that the code reads."""
     found = {}
     waiting = [function.__code__ for function in perform.functions_of(module) if type(function) is FunctionType]
     for code in waiting:

@@ -1,10 +1,10 @@
-"""Examples in docstrings: what they promise is compared with what happens."""
+"""Runs the examples (doctests) of a docstring."""
 
 from menace_harness import classify, locate, perform
 
 
 def count(function):
-    """How many examples the docstring has."""
+    """Number of examples in the docstring of a function."""
     text = getattr(function, "__doc__", None)
     return text.count(">>> ") if isinstance(text, str) else 0
 
@@ -29,7 +29,7 @@ def run(module, function, name):
             function.__doc__, {**vars(module), "__name__": module.__name__}, name, module.__file__, None
         )
     except ValueError as error:
-        # A docstring that only looks like one with examples promises nothing.
+        # The docstring only resembles one with examples.
         return {"stage": "lookup", "why": f"its examples cannot be read: {error}"}
     said = []
     runner = doctest.DocTestRunner(verbose=False)
@@ -43,6 +43,6 @@ def run(module, function, name):
 
 
 def explained(text):
-    """The first example that differs, in one line, without the rulers around it."""
+    """The first failed example in one line, without separator lines."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("***")]
     return " ".join(lines[1:12])[:500]

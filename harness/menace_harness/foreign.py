@@ -1,11 +1,11 @@
-"""Shapes of what other packages define: arrays and tables, and limits on the values of fields.
+"""Shapes of types of other packages: arrays and data frames, and value limits in annotations.
 
-Nothing here imports those packages: a repository that uses them has imported them before it is described.
+This module does not import those packages: a repository that uses them has imported them before.
 """
 
 import re
 
-# Values that are offered where there are limits.
+# Number of candidate values for a limited type.
 MOST_VALUES = 6
 WHOLE = (3, 1, 2, 0, 10, 7, -1, 100)
 PARTS = (1.5, 0.5, 0.0, 2.0, -1.0, 100.25)
@@ -20,7 +20,7 @@ def made_by(path, shape):
 
 
 def column(kind):
-    # All columns are of one length.
+    # All columns have the same length.
     return {"t": "tuple", "items": [{"t": kind}] * 3}
 
 
@@ -41,18 +41,18 @@ KNOWN = {
 
 
 def shape(path):
-    """The shape of a class of another package, if its constructor does not say it."""
+    """Shape of a class of another package whose constructor does not describe it, or None."""
     return KNOWN.get(path) or KNOWN.get(public_name(path))
 
 
 def public_name(path):
-    """Packages say where their classes are meant to be found in several ways."""
+    """Finds the known class of the same package and name, because packages move and re-export their classes."""
     module, _, name = path.partition(":")
     return next((known for known in KNOWN if known.split(".")[0] == module and known.endswith(f":{name}")), None)
 
 
 def limited(of, metadata):
-    """The shape of a value with limits on it, as pydantic and others write them beside the type."""
+    """Shape of a value with limits in its annotation, as in pydantic."""
     limits = limits_of(metadata)
     if not limits:
         return of
@@ -113,7 +113,7 @@ def is_long_enough(text, limits):
 
 
 def matching(pattern, turn):
-    """A text that a pattern finds; which one is the turn of."""
+    """Text that matches a pattern, or None. Different turns give different texts."""
     try:
         from re import _parser as parser
     except ImportError:
@@ -157,7 +157,7 @@ CATEGORIES = {
 
 
 def one_of(choices, turn):
-    """A character of a set."""
+    """Character of a character set."""
     kinds = [(str(operation), argument) for operation, argument in choices]
     if kinds[0][0] == "NEGATE":
         taken = {chr(argument) for operation, argument in kinds if operation == "LITERAL"}

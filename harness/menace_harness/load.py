@@ -1,18 +1,18 @@
-"""Competing load: processes beside the call that use up what the CPU quota leaves."""
+"""Competing load: processes that consume the CPU quota during a call."""
 
 import os
 import signal
 import time
 
-# Whoever is not run for so long has to wait for a CPU, and who has waited for so long in all is held back.
+# A gap of this length between two clock readings is time without a CPU; this total of gaps counts as contention.
 GAP = 0.0005
 HELD_BACK = 0.005
-# If nobody has to wait within this time, there is enough for all.
+# Without contention within this time, there are enough CPUs for all processes.
 SECONDS = 0.3
 
 
 class Load:
-    """Runs from the beginning to the end of a with-block. What ends the process of the call ends it, too."""
+    """Load processes during a with block. They end with the process of the call."""
 
     def __init__(self, fork, count):
         self.fork = fork
@@ -30,7 +30,7 @@ class Load:
             if number > 0:
                 self.numbers.append(number)
         os.close(writing)
-        # The call begins when the first of them has had to wait, so that it finds no CPU that nobody wants.
+        # The call starts after the first report of contention, so that it does not start on an idle CPU.
         self.has_to_wait = os.read(reading, 1) == b"1"
         os.close(reading)
         return self
@@ -54,7 +54,7 @@ def spin(writing):
     try:
         os.write(writing, b"1" if waited >= HELD_BACK else b"0")
     except BrokenPipeError:
-        # Another was the first.
+        # Another process has reported.
         pass
     while True:
         pass

@@ -1,23 +1,23 @@
-"""Finding a section in a module that was imported."""
+"""Finds a section in an imported module."""
 
 FUNCTION = type(lambda: None)
 
 
 def locate(module, name):
-    """The class that owns a section, what it is bound to, and the callable itself."""
+    """Returns the class of a section, its binding, and the callable."""
     *path, last = name.split(".")
     owner = module
     for part in path:
         if part == "<locals>":
-            raise LookupError("it is made when the function around it runs")
+            raise LookupError("it is a local function")
         owner = attribute(owner, part)
     if owner is module:
         function = attribute(module, last)
         if not callable(function):
-            raise LookupError(f"the name stands for a {type(function).__name__} after the import")
+            raise LookupError(f"the name is a {type(function).__name__} after the import")
         return None, "function", function
     if not isinstance(owner, type):
-        raise LookupError("the name of its class stands for something else after the import")
+        raise LookupError("the name of its class is not a class after the import")
     return owner, *member(owner, last)
 
 
@@ -45,4 +45,4 @@ def member(owner, name):
         return "property", getter
     if callable(raw):
         return "instance", raw
-    raise LookupError(f"the name stands for a {type(raw).__name__} after the import")
+    raise LookupError(f"the name is a {type(raw).__name__} after the import")

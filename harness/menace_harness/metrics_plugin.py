@@ -1,6 +1,6 @@
-"""Plugins that measure: `collect_metrics(prev_roi, roi, resources)`, and `register(manager, tracker)` before it.
+"""Metric plugins: calls `register(manager, tracker)` if it exists, then `collect_metrics(prev_roi, roi, resources)`.
 
-`manager.registry` has one entry, whose `bot.predict_metric(name, features)` gives the forecast that menace made of a metric;
+`manager.registry` has one entry; its `bot.predict_metric(name, features)` returns the forecast of a metric by menace.
 `tracker` has `roi_history`, `metrics_history` and `record_metric_prediction(name, predicted, actual=None)`.
 """
 
@@ -11,14 +11,14 @@ from menace_harness import classify, perform
 
 
 def answer(request):
-    """The metrics and predictions of a plugin, or what it raised."""
+    """Returns the metrics and predictions of a plugin, or its exception."""
     perform.pin(0)
     space = {"__name__": "menace_metrics_plugin", "__file__": request["path"]}
     try:
         exec(compile(request["source"], request["path"], "exec"), space)
         collect = space.get("collect_metrics")
         if not callable(collect):
-            return {"stage": "lookup", "why": "it has no function collect_metrics(prev_roi, roi, resources)"}
+            return {"stage": "lookup", "why": "the plugin does not define collect_metrics(prev_roi, roi, resources)"}
         tracker = Tracker(request["roi_history"], request["metrics_history"])
         register(space.get("register"), Manager(request["forecasts"]), tracker)
         found = collect(request["prev_roi"], request["roi"], request["resources"])
@@ -28,32 +28,32 @@ def answer(request):
 
 
 class Bot:
-    """Who predicts."""
+    """Access to the forecasts of menace."""
 
     def __init__(self, forecasts):
         self.forecasts = forecasts
 
     def predict_metric(self, name, features=None):
-        """The forecast of a metric; of one that has no history yet it is the value now, the first of the features."""
+        """Forecast of a metric. Without a history it is the current value, which is the first feature."""
         return self.forecasts.get(name, features[0] if features else None)
 
 
 class Entry:
-    """An entry of the registry."""
+    """Entry of the registry."""
 
     def __init__(self, bot):
         self.bot = bot
 
 
 class Manager:
-    """All who predict."""
+    """Holder of the registry."""
 
     def __init__(self, forecasts):
         self.registry = {"menace": Entry(Bot(forecasts))}
 
 
 class Tracker:
-    """What was measured before, and what a plugin predicts."""
+    """Earlier measurements, and the predictions of a plugin."""
 
     def __init__(self, roi_history, metrics_history):
         self.roi_history = roi_history
@@ -65,7 +65,7 @@ class Tracker:
 
 
 def register(function, manager, tracker):
-    """Some take the manager alone."""
+    """Calls `register` with the manager, and with the tracker if it takes two parameters."""
     if not callable(function):
         return
     count = len(inspect.signature(function).parameters)
@@ -73,10 +73,10 @@ def register(function, manager, tracker):
 
 
 def numbers(found):
-    """What is no number is an error here, where the plugin can be named."""
+    """Checks that all values are numbers. Checked here, so that the error names the plugin."""
     made = {}
     for name, value in dict(found).items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise TypeError(f"{name} is {value!r}, which is no number")
+            raise TypeError(f"{name} is {value!r}, which is not a finite number")
         made[str(name)] = float(value)
     return made

@@ -1,26 +1,26 @@
-"""What a call does beside its result: files it opens for writing, connections, threads, processes.
+"""Side effects of a call: files opened for writing, connections, threads, processes.
 
-Python says so itself, through audit events; what happens below Python is seen from outside.
+Source are the audit events of Python. Effects of native code are observed outside the sandbox.
 """
 
 import sys
 import time
 
-# Of each kind, so many are named; all are counted.
+# Number of recorded names of each kind; all effects are counted.
 MOST_NAMED = 20
-# The code under test may put something else in its place.
+# Bound here, because the code under test may replace it.
 clock = time.perf_counter
 
 
 class Observer:
-    """Counts between its beginning and its end, in one call. An audit hook cannot be taken away again, so there is one."""
+    """Records the side effects of one call. Audit hooks cannot be removed, so there is one observer per process."""
 
     def __init__(self):
         self.files = []
         self.connections = []
         self.counts = {"files": 0, "connections": 0, "threads": 0, "tasks": 0, "processes": 0}
         self.is_on = False
-        # When the first connection was asked for, which is when the first packet is sent.
+        # Time of the first connection attempt, when the first packet is sent.
         self.first = None
         sys.addaudithook(self.hear)
 
@@ -43,14 +43,14 @@ class Observer:
 
     def open(self, arguments):
         path, mode, flags = arguments
-        # O_WRONLY or O_RDWR; a mode is there only when the file was opened by Python's own open().
+        # O_WRONLY or O_RDWR; the mode is given only by the built-in open().
         writes = isinstance(flags, int) and flags & 3 or isinstance(mode, str) and set(mode) & set("wax+")
         if writes and not (isinstance(path, str) and path.startswith("/dev/")):
             self.counts["files"] += 1
             note(self.files, path)
 
     def end(self):
-        """What was seen, without what was not."""
+        """Returns the recorded effects, without empty entries."""
         self.is_on = False
         seen = {kind: count for kind, count in self.counts.items() if count}
         if self.files:

@@ -1,4 +1,4 @@
-"""One call of one section: import, build, call, and say what came of it."""
+"""One call of one section: imports the module, builds the arguments, makes the call and describes the outcome."""
 
 import contextlib
 import importlib
@@ -9,31 +9,31 @@ import time
 from menace_harness import classify, coverage, load, locate, observe, values
 
 WORKSPACE = "/workspace"
-# When calls are made: noon in Greenwich on the first day of 2026.
+# Pinned time of calls: 2026-01-01 12:00 UTC.
 MOMENT = 1_767_268_800
 INFINITY = float("inf")
-# As `inspect` names them.
+# Code flags, as in `inspect`.
 CO_COROUTINE = 0x80
 CO_ASYNC_GENERATOR = 0x200
 FunctionType = type(lambda: None)
-# The code under test may put something else in its place.
+# Bound here, because the code under test may replace it.
 clock = time.perf_counter
 nothing = contextlib.nullcontext()
-# Made before the first call, of which every process makes one.
+# Created in the zygote; every process makes one call.
 observer = observe.Observer()
-# Of what a generator yields, this many values are asked for.
+# Limit on the values taken from a generator.
 MOST_YIELDED = 1000
-# A longer text of one value says no more about the call.
+# Limit on the text of one value.
 LONGEST_TEXT = 4000
-# A call that is made again and again leaves others some time, and is not made more often than this.
+# Pause between repeated calls, and the limit on their number.
 PAUSE = 0.01
 MOST_REPEATS = 200
-# So deep it is looked into values for how long their text is.
+# Depth to which values are inspected for the length of their text.
 DEEPEST = 5
 
 
 def perform(request):
-    """Makes the call. Only what ends the process itself is not described here."""
+    """Makes the call and describes every outcome that does not end the process."""
     stage = "import"
     try:
         module = import_module(request["module"])
@@ -61,13 +61,13 @@ def perform(request):
         if stage == "lookup":
             return {"stage": "lookup", "why": str(error)}
         return failed(stage, error) if stage != "build" else refused(error)
-    except BaseException as error:  # SystemExit and KeyboardInterrupt of the code under test are its results too.
+    except BaseException as error:  # Includes SystemExit and KeyboardInterrupt of the code under test.
         return failed(stage, error) if stage != "build" else refused(error)
     return result
 
 
 def measured(request, prepared, reached=nothing):
-    """What came of a call that is ready, beside what competes with it, and how long it took."""
+    """Makes a prepared call under competing load, if requested, and measures its duration."""
     competing = load.Load(fork_with, request["load"]) if request.get("load") else nothing
     with competing, reached:
         waited = run_delay_ms() if request.get("timed") else 0.0
@@ -75,7 +75,7 @@ def measured(request, prepared, reached=nothing):
         result = prepared.run() if "across" not in request else across(prepared, request["across"])
         result["took_ms"] = (clock() - began) * 1e3
     if request.get("timed"):
-        # On a machine that is busy with others the call would have taken less by this.
+        # Subtracts the time in which other processes used the CPU.
         result["took_ms"] -= run_delay_ms() - waited
     if competing is not nothing:
         result["starved"] = competing.has_to_wait
@@ -83,41 +83,41 @@ def measured(request, prepared, reached=nothing):
 
 
 def across(prepared, seconds):
-    """The call again and again for so long: when each began and ended, in milliseconds since the first connection, as the
-    windows of the network are counted, and whether it ended well."""
+    """Repeats a call for a duration. Records start, end and success of each call, in milliseconds since the first connection,
+    which is also the start of the windows of network faults."""
     began, repeats = clock(), []
     while True:
         start = clock()
         result = prepared.run()
         end = clock()
         repeats.append((start, end, result["stage"] == "done"))
-        # What does not connect meets no window, however often it is called.
+        # Without a connection, no window of a network fault can be met.
         if observer.first is None or end - began >= seconds or len(repeats) == MOST_REPEATS:
             zero = began if observer.first is None else observer.first
             times = [[(start - zero) * 1e3, (end - zero) * 1e3, is_well] for start, end, is_well in repeats]
-            # How one of them ended says nothing about all.
+            # A single outcome does not describe all repetitions.
             return {"stage": "done", "value": None, "type": "NoneType", "repeats": times}
         prepared.renew()
         time.sleep(PAUSE)
 
 
 def run_delay_ms():
-    """How long this thread could have run, and others did; the kernel counts it in nanoseconds."""
+    """Time in which this thread was runnable but waited for a CPU. The kernel counts nanoseconds."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e6
     except OSError:
-        # On a kernel that does not count it, waiting for others is part of what a call takes.
+        # Without kernel support, waiting for a CPU is part of the duration.
         return 0.0
 
 
 def refused(error):
-    """An argument that cannot be made."""
+    """Result for an argument that cannot be built."""
     return {"stage": "build", "why": f"{type(error).__name__}: {error}"[:500]}
 
 
 def try_to_build(request):
-    """Which of several values can be made, after the import of a module."""
+    """Tests which values can be built after importing a module."""
     try:
         import_module(request["module"])
     except BaseException as error:
@@ -128,7 +128,7 @@ def try_to_build(request):
 def can_be_made(recipe):
     try:
         values.build(recipe)
-    except Exception:  # A constructor is code of the repository.
+    except Exception:  # Constructors are code of the repository.
         return False
     return True
 
@@ -138,20 +138,20 @@ def failed(stage, error):
 
 
 def import_module(name):
-    """Imports a module, at the same time of day and with the same chances for all of its calls."""
+    """Imports a module with pinned time and random numbers, the same for all of its calls."""
     module = sys.modules.get(name)
     if module is not None:
         return module
     pin(0)
     module = importlib.import_module(name)
     if any(is_asynchronous(function) for function in functions_of(module)):
-        # Its calls need it, and they may share this.
+        # Calls of asynchronous functions need it, and a batch shares the import.
         import asyncio  # noqa: F401
     return module
 
 
 def functions_of(module):
-    """Those that a module defines, and those of its classes. No other object is touched: it may do anything then."""
+    """Functions of a module and of its classes. Other objects are not accessed, because access may execute code."""
     for value in list(vars(module).values()):
         if type(value) is FunctionType:
             yield value
@@ -163,7 +163,7 @@ def functions_of(module):
 
 
 def is_asynchronous(function):
-    """Whether calling it gives something that is awaited; to import what else could say so takes longer than most calls."""
+    """Whether the function is asynchronous. Checked without `inspect`, whose import takes longer than most calls."""
     return type(function) is FunctionType and bool(function.__code__.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))
 
 
@@ -172,20 +172,20 @@ def pin(number):
 
 
 def fork_with():
-    """Replaced by the library, whose copies the interpreter is not told about."""
+    """Forks. Replaced by the library, whose fork bypasses the hooks of the interpreter."""
     return os.fork()
 
 
 def sleepless_with(_is_sleepless):
-    """Replaced by the library, too: whether sleeping takes no real time."""
+    """Makes sleeping take no real time. Replaced by the library."""
 
 
 def pin_with(_number, _moment):
-    """Replaced by the library that stands in front of the clock; without it nothing is pinned."""
+    """Pins time and random numbers. Replaced by the library that intercepts the clock; without it this has no effect."""
 
 
 def seed(number):
-    """The time and the chances of this call, the same each time. Modules that nobody imported need none."""
+    """Pins the time and seeds the random number generators that are imported."""
     pin(number)
     chance = sys.modules.get("random")
     if chance is not None:
@@ -196,7 +196,7 @@ def seed(number):
 
 
 class Call:
-    """A section with its arguments, ready to be called."""
+    """A section with its arguments."""
 
     def __init__(self, request, owner, binding, function):
         self.request = request
@@ -210,7 +210,7 @@ class Call:
         self.renew()
 
     def renew(self):
-        """Arguments of its own for every call: a call may change what it was given."""
+        """Builds new arguments, because a call may modify its arguments."""
         self.arguments = (
             values.build_all(self.request["arguments"]),
             {name: values.build(recipe) for name, recipe in self.request["keywords"].items()},
@@ -253,19 +253,19 @@ def done(value):
 
 
 def as_json(value):
-    """The value, if JSON can hold it unchanged and it is short."""
+    """The value, if it is short and JSON represents it exactly; else None."""
     return value if not is_long(value) and is_plain(value, DEEPEST) else None
 
 
 def is_plain(value, depth):
-    """Whether a value is the same after it was written as JSON and read by any reader."""
+    """Whether a value survives a round trip through JSON with any parser."""
     kind = type(value)
     if value is None or kind is bool:
         return True
     if kind is str:
         return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
     if kind is int:
-        # Not every reader takes larger numbers.
+        # Not every parser supports larger integers.
         return -(10**18) < value < 10**18
     if kind is float:
         return -INFINITY < value < INFINITY
@@ -278,7 +278,7 @@ def is_plain(value, depth):
 
 
 def finish(value):
-    """Waits for what is awaited, takes what is yielded, enters and leaves what is a context."""
+    """Awaits coroutines, exhausts generators, and enters and exits context managers."""
     kind = type(value).__name__
     if kind == "coroutine":
         import asyncio
@@ -313,7 +313,7 @@ async def take(generator):
 
 @contextlib.contextmanager
 def counted_tasks():
-    """Lets the running loop say when somebody starts a task, which is no audit event. Its own at its end do not count."""
+    """Counts tasks that the code starts, for which there is no audit event. Excludes tasks of the event loop's shutdown."""
     import asyncio
 
     def start(loop, coroutine, **named):
@@ -330,7 +330,7 @@ def counted_tasks():
 
 
 def text_of(value):
-    """How Python shows the value, without where it lies in memory."""
+    """Repr of a value without memory addresses, shortened if it is long."""
     try:
         if not is_long(value):
             text = repr(value)
@@ -346,12 +346,12 @@ def text_of(value):
 
 
 def is_long(value):
-    """Whether the whole text of a value, with what is in it, is longer than anybody reads."""
+    """Whether the text of a value, including nested values, exceeds the limit."""
     return room_beside(value, LONGEST_TEXT, DEEPEST) < 0
 
 
 def room_beside(value, room, depth):
-    """How much of the room for a text is left after that of a value, at least; less than nothing when it is too long."""
+    """Subtracts the minimum length of the text of a value from `room`. The result is negative if the text is too long."""
     if isinstance(value, (str, bytes, bytearray)):
         return room - len(value)
     if not isinstance(value, (list, tuple, set, frozenset, dict)):
@@ -372,7 +372,7 @@ def shortened(value):
 
 
 def excerpt(value):
-    """The text of a value with long items, which would take memory of the call only to be cut off."""
+    """Shortened repr of a value with long items. The full repr would use memory of the call only to be cut off."""
     import reprlib
 
     short = reprlib.Repr()

@@ -1,7 +1,7 @@
-"""Plugins that give arguments: `generate_stubs(stubs, context)` for every section.
+"""Stub plugins: calls `generate_stubs(stubs, context)` for every section.
 
-`stubs` are the dictionaries that are known already, `context` says what they are for: `section`, `module`, `function` and
-the names of its `parameters`. What is returned takes their place; None leaves them as they are.
+`stubs` are the existing dictionaries of arguments, `context` has `section`, `module`, `function` and the names of its
+`parameters`. The returned list replaces the stubs; None keeps them.
 """
 
 import json
@@ -10,14 +10,14 @@ from menace_harness import classify, perform
 
 
 def answer(request):
-    """The dictionaries of each section, or what the plugin raised."""
+    """Returns the stubs of each section, or the exception of the plugin."""
     perform.pin(0)
     space = {"__name__": "menace_stub_plugin", "__file__": request["path"]}
     try:
         exec(compile(request["source"], request["path"], "exec"), space)
         generate = space.get("generate_stubs")
         if not callable(generate):
-            return {"stage": "lookup", "why": "it has no function generate_stubs(stubs, context)"}
+            return {"stage": "lookup", "why": "the plugin does not define generate_stubs(stubs, context)"}
         return {"stage": "done", "stubs": [of_section(generate, section) for section in request["sections"]]}
     except BaseException as error:
         return {"stage": "call", "error": classify.facts(error, perform.WORKSPACE)}
@@ -28,9 +28,9 @@ def of_section(generate, section):
     made = generate(known, section)
     if made is None:
         return known
-    # What JSON cannot hold is an error here, where the plugin can be named.
+    # Values without a JSON representation are rejected here, so that the error names the plugin.
     made = json.loads(json.dumps(list(made), allow_nan=False))
     wrong = next((one for one in made if not isinstance(one, dict)), None)
     if wrong is not None:
-        raise TypeError(f"generate_stubs returned {wrong!r}, which is no dictionary of arguments")
+        raise TypeError(f"generate_stubs returned {wrong!r}, which is not a dictionary of arguments")
     return made

@@ -1,6 +1,6 @@
-"""Modules of the repository, compiled once: copies of the interpreter import them without reading or compiling them.
+"""Cache of compiled modules: forks of the interpreter import them without reading or compiling files.
 
-Compiling runs nothing of a module. A file that was changed since is compiled as it is then.
+Compiling executes no code of a module. A file that has changed since is compiled again.
 """
 
 import importlib.machinery
@@ -8,12 +8,12 @@ import marshal
 import os
 import sys
 
-# What a copy of the interpreter holds makes every call dearer; what is beyond this is compiled in each call.
+# Memory of the zygote makes every fork slower, so modules beyond this size are compiled in each call.
 MOST_BYTES = 24_000_000
 
 
 class Loader(importlib.machinery.SourceFileLoader):
-    """Loads what was compiled before, if the file is still the same."""
+    """Loads compiled code from the cache if the file has not changed."""
 
     compiled = {}
 
@@ -25,7 +25,7 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 def install(workspace, paths):
-    """Compiles these files and lets everything below the workspace be loaded from there."""
+    """Compiles files, and installs an import hook for the workspace that uses the cache."""
     size = 0
     for path in paths:
         compiled = compile_file(path)
@@ -44,7 +44,7 @@ def install(workspace, paths):
 
     def hook(path):
         if path != workspace and not path.startswith(workspace + "/"):
-            raise ImportError("not of the repository")
+            raise ImportError("not in the workspace")
         return usual(path)
 
     sys.path_hooks.insert(0, hook)
@@ -57,7 +57,7 @@ def compile_file(path):
         before = stamp(path)
         return before, marshal.dumps(compile(source, path, "exec", dont_inherit=True))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        # Whoever imports it gets the same error.
+        # The import raises the same error.
         return None
 
 

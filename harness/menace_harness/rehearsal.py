@@ -1,4 +1,4 @@
-"""What is called before the first call, so that the interpreter has adapted itself to making one."""
+"""Function for warm-up calls in the zygote, which let the interpreter specialise its bytecode."""
 
 
 def nothing(value):

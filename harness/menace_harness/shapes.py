@@ -1,7 +1,7 @@
-"""What a parameter takes, as data: annotations and constructors, resolved in the interpreter that will be called.
+"""Shapes: descriptions of the values that a parameter accepts, from annotations and constructors.
 
-A shape is a dictionary with the kind of value under "t". menace makes recipes from shapes, and `values` makes values from
-recipes. An annotation that says nothing, or that cannot be resolved, is the shape "any".
+A shape is a dictionary with the kind of value under "t". menace turns shapes into recipes, and `values` builds values from
+recipes. A missing or unresolvable annotation has the shape "any".
 """
 
 import collections.abc
@@ -20,9 +20,9 @@ import uuid
 
 from menace_harness import foreign
 
-# Constructors within constructors, and types within types. What is deeper is "any".
+# Limit on nested constructors and types; deeper ones are "any".
 DEEPEST = 5
-# More than anybody needs to choose from.
+# Limit on the listed members of an enum.
 MOST_MEMBERS = 50
 
 ANY = {"t": "any"}
@@ -99,13 +99,13 @@ MAPPINGS = {
 
 
 class Describer:
-    """Describes what callables of one module take."""
+    """Describes the parameters of callables of one module."""
 
     def __init__(self, module):
         self.namespace = vars(module)
 
     def parameters(self, function, skip_first, depth=0, within=()):
-        """The parameters of a callable, or a text that says why they cannot be known."""
+        """Parameters of a callable, or a text with the reason why they are unknown."""
         try:
             signature = signature_of(function)
         except (ValueError, TypeError) as error:
@@ -146,7 +146,7 @@ class Describer:
     def shape(self, annotation, depth=0, within=()):
         try:
             return self.shape_of(annotation, depth, within)
-        except Exception as error:  # Annotations are code of the repository.
+        except Exception as error:  # Annotations are code of the repository and may raise.
             return {"t": "any", "why": f"{type(error).__name__}: {error}"[:200]}
 
     def shape_of(self, annotation, depth, within):
@@ -163,7 +163,7 @@ class Describer:
         try:
             if annotation in SIMPLE:
                 return {"t": SIMPLE[annotation]}
-        except TypeError:  # Something that has no hash.
+        except TypeError:  # Unhashable annotation.
             return ANY
         if isinstance(annotation, typing.TypeVar):
             return self.type_variable(annotation, depth, within)
@@ -188,10 +188,10 @@ class Describer:
             return {"t": "type"}
         if isinstance(annotation, type):
             return self.instance(annotation, depth, within)
-        return {"t": "any", "why": f"no value is known for {annotation!r}"[:200]}
+        return {"t": "any", "why": f"unsupported annotation {annotation!r}"[:200]}
 
     def resolve(self, text):
-        return eval(text, dict(vars(typing), **self.namespace))  # As Python itself resolves an annotation.
+        return eval(text, dict(vars(typing), **self.namespace))  # The same way as typing.get_type_hints.
 
     def type_variable(self, variable, depth, within):
         if variable.__constraints__:
@@ -238,9 +238,9 @@ class Describer:
         return ANY
 
     def instance(self, kind, depth, within):
-        """An object of a class."""
+        """Shape of an instance of a class."""
         if kind in within:
-            return {"t": "opaque", "class": qualified(kind), "why": "it needs one of itself"}
+            return {"t": "opaque", "class": qualified(kind), "why": "its constructor needs another instance"}
         if issubclass(kind, enum.Enum):
             members = [name for name, _ in zip(kind.__members__, range(MOST_MEMBERS))]
             return {"t": "enum", "class": qualified(kind), "members": members}
@@ -270,9 +270,9 @@ class Describer:
     def constructed(self, kind, depth, within):
         chosen = concrete(kind)
         if chosen is None:
-            return {"t": "opaque", "class": qualified(kind), "why": "it is abstract and nothing implements it"}
+            return {"t": "opaque", "class": qualified(kind), "why": "it is abstract and has no implementation"}
         if depth >= DEEPEST:
-            return {"t": "opaque", "class": qualified(kind), "why": "it is too deep in other objects"}
+            return {"t": "opaque", "class": qualified(kind), "why": "it is nested too deeply"}
         described = self.fields(chosen, depth, (*within, kind, chosen))
         if isinstance(described, str):
             return {"t": "opaque", "class": qualified(kind), "why": described}
@@ -286,7 +286,7 @@ class Describer:
 
 
 def is_record(kind):
-    """Whether an object is nothing but its fields: a dataclass, a named tuple, or what pydantic and attrs make."""
+    """Whether a class only holds fields: a dataclass, a named tuple, or a class of pydantic or attrs."""
     if any("__post_init__" in vars(base) for base in kind.__mro__):
         return False
     names = ("__dataclass_fields__", "__attrs_attrs__", "model_fields")
@@ -294,7 +294,7 @@ def is_record(kind):
 
 
 def signature_of(function):
-    """The signature of a callable. Classes that inherit from builtins have none, but their builtins take nothing."""
+    """Signature of a callable. Subclasses of builtins have none, but most builtins need no arguments."""
     try:
         return inspect.signature(function)
     except (ValueError, TypeError):
@@ -312,7 +312,7 @@ def binary_or_any(kind):
 
 
 def concrete(kind):
-    """The class itself, or, if it is abstract or a protocol, one that implements it."""
+    """The class itself, or an implementation if it is abstract or a protocol."""
     if not inspect.isabstract(kind) and not getattr(kind, "_is_protocol", False):
         return kind
     for candidate in sorted(kind.__subclasses__(), key=qualified):

@@ -1,8 +1,9 @@
-"""Threads that take turns: one runs at a time, and after every line of the repository chance decides who is next.
+"""Deterministic thread scheduler: one thread runs at a time, and after every line of the repository a random choice selects
+the next thread.
 
-The chance is that of the call, so the same threads meet in the same places each time, and what breaks once breaks again.
-A thread that waits for something (a lock, an answer) is passed over until it comes back to a line. As long as turns are
-taken, sleeping takes no time: whoever sleeps lets others run, and that chance does.
+The choices derive from the seed of the call, so the interleaving, and with it a race condition, is reproducible. A thread
+that blocks (on a lock or I/O) is skipped until it reaches its next line. While threads take turns, sleeping takes no time:
+its only effect would be to let other threads run, which the scheduler does.
 """
 
 import random
@@ -12,42 +13,42 @@ import time
 
 from menace_harness import perform
 
-# A thread that has not come to its next line after so long is waiting for something.
+# A thread that does not reach its next line within this time is blocked.
 PATIENCE = 0.003
-# The code under test may put something else in their place.
+# Bound here, because the code under test may replace them.
 clock = time.perf_counter
 thread_time = time.thread_time
-# Turns that are taken; after them all threads run on as they like.
+# Number of turns; afterwards all threads run freely.
 MOST_TURNS = 400
 
 
 class Turns:
-    """Who runs."""
+    """Schedules threads in turns."""
 
     def __init__(self, prefix, seed, count):
         self.prefix = prefix
         self.chance = random.Random(seed)
         self.lock = threading.Lock()
-        # Closed while their threads wait.
+        # One gate per thread, locked while the thread waits.
         self.gates = [threading.Lock() for _ in range(count)]
         for gate in self.gates:
             gate.acquire()
         self.current = None
         self.left = MOST_TURNS
-        # When there were no more turns, so that all run on as they like.
+        # Time of the last turn, after which all threads run freely.
         self.over = None
-        # Those that have not ended; of them, those that stand at a line, and those that wait for something else.
+        # Threads that have not finished; of these, threads that wait for a turn, and blocked threads.
         self.running = set(range(count))
         self.standing = set()
         self.absent = set()
-        # Since when those wait, and how long each has waited for something else before.
+        # Time since when a thread is blocked, and the total blocked time of each thread before.
         self.since = {}
         self.waited = [0.0] * count
-        # Those that have not begun.
+        # Threads that have not started.
         self.missing = set(range(count))
 
     def take_part(self, name):
-        """From now on this thread, which waits until all others are there, too, takes turns."""
+        """Waits for all other threads, then schedules this thread in turns."""
         self.stand(name)
 
         def enter(frame, _event, _argument):
@@ -61,7 +62,7 @@ class Turns:
         sys.settrace(enter)
 
     def leave(self, name):
-        """This thread takes no more turns."""
+        """Stops scheduling this thread."""
         sys.settrace(None)
         with self.lock:
             self.running.discard(name)
@@ -80,13 +81,12 @@ class Turns:
         self.gates[name].acquire()
 
     def spent(self, name):
-        """The seconds that this thread took itself: what it computed and waited for, not how long others had their turns,
-        which on a busy machine is any time."""
+        """Seconds of CPU time and blocked time of this thread, without the turns of other threads."""
         at_once = 0.0 if self.over is None else clock() - self.over
         return thread_time() + self.waited[name] + at_once
 
     def run(self, threads):
-        """Starts all of them and waits for them; those that wait for something, and so come to no line, are passed over."""
+        """Runs all threads to their end, skipping blocked ones."""
         perform.sleepless_with(1)
         for thread in threads:
             thread.start()
@@ -121,7 +121,7 @@ class Turns:
         self.choose()
 
     def choose(self):
-        """The next one, when everybody who can stand at a line does."""
+        """Selects the next thread once every thread that is not blocked waits for a turn."""
         if self.current is not None or not self.standing or not self.running - self.absent <= self.standing:
             return
         self.left -= 1
@@ -138,13 +138,13 @@ class Turns:
 
 
 def wanted_ns(threads, name):
-    """How long a thread has run, or could have run if others had not: a busy machine is nothing that it waits for."""
+    """Time in which a thread was running or runnable. A thread that waits for a CPU is not blocked."""
     if name is None:
         return 0
     try:
         with open(f"/proc/self/task/{threads[name].native_id}/schedstat", encoding="ascii") as file:
             running, runnable, _ = file.read().split()
     except OSError:
-        # It has ended, or the kernel does not count it: then a slow thread cannot be told from one that waits.
+        # The thread has exited, or the kernel lacks the counter; then slow and blocked threads cannot be distinguished.
         return 0
     return int(running) + int(runnable)

@@ -1,14 +1,14 @@
-"""Values from recipes: JSON as it is, and for everything else a dictionary with its kind under "$"."""
+"""Builds values from recipes: plain JSON values, and dictionaries with a kind under "$" for all others."""
 
 import importlib
 import sys
 
-# What a recipe may repeat or nest is bounded by menace; this only keeps a wrong recipe from taking all time.
+# menace limits repetition and nesting; this guards against wrong recipes.
 MOST = 50_000_000
 
 
 class CannotBuild(Exception):
-    """A value that a recipe describes and the repository does not let us make."""
+    """The value of a recipe cannot be built."""
 
 
 def build(recipe):
@@ -28,7 +28,7 @@ def build_pairs(recipe):
 
 
 def find(path):
-    """The object of a path such as package.module:Class.name."""
+    """Object at a path such as package.module:Class.name."""
     module, _, name = path.partition(":")
     target = sys.modules.get(module) or importlib.import_module(module)
     for part in name.split("."):
@@ -46,7 +46,7 @@ def construct(recipe):
     except CannotBuild:
         raise
     except BaseException as error:
-        raise CannotBuild(f"{path} cannot be made: {type(error).__name__}: {error}"[:500]) from error
+        raise CannotBuild(f"{path} cannot be built: {type(error).__name__}: {error}"[:500]) from error
 
 
 def repeat(recipe):
@@ -102,7 +102,7 @@ def namespace(recipe):
 
 
 def evaluate(recipe):
-    """A constant as it is written in the repository."""
+    """Value of a constant expression of the repository."""
     module = sys.modules.get(recipe.get("m", "builtins"))
     try:
         return eval(recipe["v"], dict(vars(module)) if module is not None else {})
@@ -117,7 +117,7 @@ def zone(recipe):
 
 
 def by(path):
-    """A value that a function of the standard library makes of a text."""
+    """Builder that passes the text to a function of the standard library."""
     return lambda recipe: find(path)(recipe["v"])
 
 

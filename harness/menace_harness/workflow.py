@@ -1,6 +1,6 @@
-"""Several sections, one after the other, in one process: what one of them changes the next one sees.
+"""Workflow: calls several sections in order in one process, so that each step sees the state left by earlier ones.
 
-Steps that need the same object (the same recipe) get the same one.
+Steps with the same recipe share the object.
 """
 
 import os
@@ -11,7 +11,7 @@ from menace_harness import locate, observe, perform, values
 
 
 def answer(request):
-    """What came of each step; those after the first that raised are not made."""
+    """Returns the result of each step, up to the first failure."""
     prepare(request.get("fixtures", {}).get("", {}))
     if request.get("safe_mode"):
         sys.addaudithook(refuse_network)
@@ -52,7 +52,7 @@ def make(step, objects):
 
 
 class Step(perform.Call):
-    """A call whose objects are those of the steps before it."""
+    """A call that reuses objects of earlier steps."""
 
     def __init__(self, request, owner, binding, function, objects):
         self.objects = objects
@@ -70,14 +70,14 @@ class Step(perform.Call):
         )
 
     def shared(self, recipe, value):
-        """The object that was made of the same recipe before. Plain values are their own."""
+        """Object that an earlier step built from the same recipe. Plain values are not shared."""
         if not isinstance(recipe, dict) or recipe.get("$") != "new":
             return value
         return self.objects.setdefault(repr(recipe), value)
 
 
 def prepare(fixtures):
-    """Files and variables that a step finds."""
+    """Creates the files and environment variables of a fixture."""
     for path, content in fixtures.get("files", {}).items():
         directory = os.path.dirname(path)
         if directory:

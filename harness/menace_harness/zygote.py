@@ -1,8 +1,8 @@
-"""The waiting interpreter, whose copies make the calls, each in a sandbox of its own.
+"""Zygote: a warm interpreter that forks for every call.
 
-It has one thread and imports nothing of the repository. Standard input is the channel to menace: every message on it
-asks for a keeper, with the descriptors that it needs: its own channel to menace and the files of the cgroups that its
-calls join. The keeper makes a copy for every call.
+It has one thread and imports no code of the repository. Standard input is the channel to menace: every message requests a slot
+supervisor and carries its descriptors: a channel to menace, and the files of the cgroups that calls join. The slot supervisor
+forks a process for every call.
 """
 
 import array
@@ -17,35 +17,35 @@ import socket
 import sys
 import time
 
-# All that a call needs is imported before the first one.
+# Imported in advance, so that forks need not.
 from menace_harness import batch, call, classify, locate, perform, precompiled, values  # noqa: F401
 
 MOST_DESCRIPTORS = 24
-# The files of the repository that calls will import, one a line.
+# List of the files of the repository that calls will import, one per line.
 MODULES = "/menace/modules"
 REHEARSAL = "menace_harness.rehearsal"
-# An interpreter adapts a function to its use after a dozen runs or so.
+# The interpreter specialises a function after about a dozen calls.
 REHEARSALS = 20
-# Where the stream of a call is, in the copy that makes it.
+# Descriptor of the stream of a call in its process.
 STREAM = 3
 
 
 def main(library_path, names):
-    """Names that begin with a slash are directories from which modules are imported; the others are modules."""
+    """Names that start with a slash are import directories; the others are modules to import in advance."""
     roots = [name for name in names if name.startswith("/")]
     warm = [name for name in names if not name.startswith("/")]
-    # It was for this process alone.
+    # These were meant for this process only.
     os.environ.pop("LD_BIND_NOW", None)
     os.environ.pop("LD_PRELOAD", None)
     library = load(library_path)
     warm_up(warm)
-    # Keepers report over their own channels and are reaped by the kernel.
+    # Slot supervisors report over their own channels and are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # A layer that is thrown away has no use for compiled files, and they would be listed as written.
+    # Compiled files in a temporary layer are useless, and would count as written files.
     sys.dont_write_bytecode = True
     prepare_imports(roots)
     rehearse()
-    # What is there now stays: a collection in a fork would touch, and so copy, every page of it.
+    # Excludes existing objects from collections, which would touch, and so copy, their pages in every fork.
     gc.collect()
     gc.freeze()
     channel = socket.socket(fileno=0)
@@ -58,7 +58,7 @@ def main(library_path, names):
 
 
 def load(path):
-    # PyDLL does not let go of the interpreter lock, so nothing else of the interpreter can run in between.
+    # PyDLL keeps the interpreter lock, so no other Python code runs during calls of the library.
     library = ctypes.PyDLL(path)
     library.menace_slot.argtypes = (ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t)
     library.menace_slot.restype = ctypes.c_int
@@ -82,12 +82,12 @@ def load(path):
 
 
 def is_pinned():
-    """After the rehearsal the time is that of calls; an interpreter with a C library of its own does not ask ours."""
+    """Whether the clock is pinned after the rehearsal. A statically linked interpreter bypasses the library."""
     return abs(time.time() - perform.MOMENT) < 100
 
 
 def warm_up(names):
-    """Imports what calls will import of the standard library, so that they get it without reading a file."""
+    """Imports modules of the standard library that calls will import."""
     standard = getattr(sys, "stdlib_module_names", frozenset())
     for name in names:
         if name.partition(".")[0] not in standard:
@@ -95,27 +95,26 @@ def warm_up(names):
         try:
             __import__(name)
         except ImportError:
-            # A member that is no module, or an interpreter that was built without a part of the standard library; what
-            # needs it will say so.
+            # Not a module, or missing in this build of the interpreter. A call that needs it raises the same error.
             pass
     find_temporary_directory()
 
 
 def find_temporary_directory():
-    """Python looks for it by writing a file, once in a process; where writes fail, every function that wants a temporary file
-    would fail there and not where it writes."""
+    """Determines the temporary directory in advance. Python does that once per process by writing a file; if writes fail on
+    purpose, a function would fail there and not in its own write."""
     tempfile = sys.modules.get("tempfile")
     if tempfile is None:
         return
     try:
         tempfile.gettempdir()
     except OSError:
-        # There is none here; calls look for it themselves.
+        # No usable directory here; calls determine it themselves.
         pass
 
 
 def prepare_imports(roots):
-    """Lets the interpreter look into the workspace once; what it sees there holds as long as the directory is the same."""
+    """Fills the import caches with the contents of the workspace; they are valid while the directory is unchanged."""
     with open(MODULES, encoding="utf-8", errors="surrogateescape") as file:
         precompiled.install(perform.WORKSPACE, file.read().splitlines())
     sys.path[:0] = [*roots, perform.WORKSPACE]
@@ -123,7 +122,7 @@ def prepare_imports(roots):
 
 
 def rehearse():
-    """Makes a few calls here: what the interpreter learns from them it need not learn, and write, in every copy."""
+    """Makes warm-up calls, so that forks inherit specialised bytecode and need not write these pages."""
     request = {"kind": "call", "module": REHEARSAL, "function": "nothing", "seed": 0, "arguments": [1], "keywords": {}}
     for _ in range(REHEARSALS):
         json.dumps(call.answer(marshal.loads(marshal.dumps(request))))
@@ -131,7 +130,7 @@ def rehearse():
 
 
 def receive(channel):
-    """The descriptors of the next call; None when menace is gone."""
+    """Descriptors of the next slot supervisor; None if menace has exited."""
     space = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
     message, ancillary, _flags, _address = channel.recvmsg(16, space)
     if not message:
@@ -144,24 +143,24 @@ def receive(channel):
 
 
 def start(library, channel, descriptors):
-    """Starts a keeper. Returns in this process; the copies that the keeper makes run their calls and end."""
+    """Starts a slot supervisor. Returns in this process; the forks of the slot supervisor make their calls and exit."""
     control, *joined = descriptors
     numbers = (ctypes.c_int * len(joined))(*joined)
-    # What PyOS_AfterFork_Child repairs is not broken here: a copy has the one thread that there was, which holds no lock.
-    # Its hooks (new locks for threads, a new seed) would touch, and so copy, a third of the pages of a small call.
+    # PyOS_AfterFork_Child is not needed: this process has one thread, which holds no locks. Its hooks (new locks, a new seed)
+    # would touch, and so copy, a third of the pages of a small call.
     if library.menace_slot(control, numbers, len(joined)) == 0:
         try:
             channel.detach()
             run(STREAM, library)
         finally:
-            # Whatever happens, this copy must never go back to waiting.
+            # The fork must never return to the loop of the zygote.
             os._exit(1)
     for descriptor in descriptors:
         os.close(descriptor)
 
 
 def run(stream, library):
-    """The copy that makes the call, or copies of itself that make many."""
+    """Makes the call in this fork, or serves a batch."""
     request = call.receive(stream)
     if request["kind"] == "batch":
         batch.serve(stream, request, library)

@@ -48,7 +48,7 @@ fn a_real_run_is_followed_from_its_calls_to_its_end() {
         return;
     }
     FinishedRun::of_example(|shown| {
-        BrowserTests::start(&[("loop", &format!("http://{}", shown.address))]).end();
+        BrowserTests::start(&[("running", &format!("http://{}", shown.address))]).end();
     });
 }
 

@@ -1,5 +1,5 @@
-// Every page of a real menace, in a real browser. usage: node all.mjs NAME=ADDRESS…, where NAME is one of the tests below.
-// SHOTS names a directory for pictures.
+// Browser tests of the dashboard. usage: node all.mjs NAME=ADDRESS…, where NAME is a test of pages.mjs.
+// SHOTS is a directory for screenshots.
 
 import { check, launch, open, violations } from "./browser.mjs";
 import * as tests from "./pages.mjs";
@@ -12,10 +12,10 @@ for (const argument of process.argv.slice(2)) {
   const began = Date.now();
   const { page, context, problems } = await open(browser, tests.options[name] ?? {});
   try {
-    check(tests[name], `there is no test ${name}`);
+    check(tests[name], `no test named ${name}`);
     await tests[name](page, address, violations);
     const unexpected = problems.filter((problem) => !tests.expected[name]?.test(problem));
-    check(unexpected.length === 0, `the console says:\n  ${unexpected.join("\n  ")}`);
+    check(unexpected.length === 0, `unexpected console messages:\n  ${unexpected.join("\n  ")}`);
     console.log(`ok ${name} ${Date.now() - began} ms`);
   } catch (error) {
     failed += 1;

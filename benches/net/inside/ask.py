@@ -1,6 +1,6 @@
-"""Inside the sandbox: requests over HTTP, each on a connection of its own, from many processes at once.
+"""Runs inside the sandbox: HTTP requests from concurrent processes, each over a new connection.
 
-Prints, as JSON, the first answer and how many of the others were the same, byte for byte, in how many seconds.
+Prints as JSON the first response, the number of other responses that are identical byte for byte, and the duration in seconds.
 
 usage: ask.py HOST PATH REQUESTS PROCESSES
 """
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 30.0
 
 
 def main(host: str, path: str, requests: int, processes: int) -> None:
-    # Each process has one connection under way; a loop over many sockets would take more time of its own.
+    # One connection at a time per process; a loop over many sockets would have more overhead.
     address = socket.getaddrinfo(host, 80, type=socket.SOCK_STREAM)[0]
     request = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     expected = answer(address, request)
@@ -29,7 +29,7 @@ def main(host: str, path: str, requests: int, processes: int) -> None:
 
 
 def answer(address: tuple, request: bytes) -> bytes:
-    """All that comes until the end of a new connection; nothing if it breaks."""
+    """Sends a request over a new connection. Returns the response, or nothing on an error."""
     family, kind, _, _, where = address
     received = b""
     with socket.socket(family, kind) as sock:
@@ -45,7 +45,7 @@ def answer(address: tuple, request: bytes) -> bytes:
 
 
 def fork(count: Callable[[], int]) -> tuple[int, int]:
-    """Counts in another process: its id, and where it says the count."""
+    """Counts in a child process. Returns its id and the pipe for the count."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -58,7 +58,7 @@ def fork(count: Callable[[], int]) -> tuple[int, int]:
 
 
 def wait(process: tuple[int, int]) -> int:
-    """The count of such a process; none if it ended without one."""
+    """Count of a child process, or 0 if it exited without one."""
     pid, reading = process
     said = os.read(reading, 64)
     os.waitpid(pid, 0)

@@ -1,4 +1,4 @@
-"""Inside the sandbox: one request over HTTPS. Prints all of its answer.
+"""Runs inside the sandbox: one HTTPS request. Prints the response.
 
 usage: fetch.py URL
 """

@@ -1,8 +1,8 @@
-"""Inside the sandbox: numbered datagrams that are echoed. Prints the numbers of those that came back as JSON.
+"""Runs inside the sandbox: numbered datagrams to an echo server. Prints the numbers of those that came back as JSON.
 
-Whatever is lost is to be lost on purpose, so there are never more under way than every buffer has room for: after each
-batch a second socket asks whether the echo has got so far, again and again, as its datagrams can be lost, too. It is
-another flow, so how often it asks does not change what becomes of those that count.
+Only injected loss may occur, so the datagrams in flight must fit into every buffer: after each batch a second socket sends
+probes until the echo server has caught up; probes can be lost, too. They are another flow, so their number does not
+influence the numbered datagrams.
 
 usage: packets.py ADDRESS PORT COUNT
 """
@@ -13,8 +13,7 @@ import sys
 import time
 
 BATCH = 64
-# For how long an answer is waited for, and for how long nothing may come before the rest is lost for good. Both are
-# longer than any latency that the bench asks for.
+# Timeout of a probe, and the silence after which remaining datagrams count as lost. Both exceed every latency of the bench.
 ANSWER_SECONDS = 0.05
 QUIET_SECONDS = 0.5
 MOST_QUESTIONS = 200
@@ -39,7 +38,7 @@ def datagrams(address: str, port: int) -> socket.socket:
 
 
 def wait_for_echo(asking: socket.socket, batch: int) -> None:
-    """Asks until it is answered. Questions are longer than numbers, which is how the echo tells them apart."""
+    """Sends probes until one is answered. The echo server recognises them by their length."""
     question = b"question" + batch.to_bytes(8, "big")
     for _ in range(MOST_QUESTIONS):
         asking.send(question)
@@ -47,16 +46,16 @@ def wait_for_echo(asking: socket.socket, batch: int) -> None:
         while (left := deadline - time.monotonic()) > 0:
             asking.settimeout(left)
             try:
-                # Answers to earlier questions may come late.
+                # Answers to earlier probes may arrive late.
                 if asking.recv(64) == question:
                     return
             except TimeoutError:
                 break
-    raise SystemExit(f"{MOST_QUESTIONS} questions were not answered")
+    raise SystemExit(f"{MOST_QUESTIONS} probes were not answered")
 
 
 def collect(numbered: socket.socket, came_back: list[int], quiet_seconds: float) -> None:
-    """Takes what has come back, until nothing comes for so long."""
+    """Receives datagrams until a timeout."""
     numbered.settimeout(quiet_seconds)
     while True:
         try:

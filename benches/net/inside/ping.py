@@ -1,4 +1,4 @@
-"""Inside the sandbox: datagrams that are echoed, one after another. Prints the time of each round trip as JSON.
+"""Runs inside the sandbox: sequential datagrams to an echo server. Prints the time of each round trip as JSON.
 
 usage: ping.py ADDRESS PORT COUNT
 """
@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-# Nothing is lost on purpose here, so whoever waits this long waits for ever.
+# There is no injected loss here, so a timeout is an error.
 PATIENCE_SECONDS = 5.0
 
 
@@ -20,7 +20,7 @@ def main(address: str, port: int, count: int) -> None:
 
 
 def round_trip(sock: socket.socket, number: int) -> float:
-    """Milliseconds until this datagram, and no other, came back."""
+    """Round-trip time of this datagram in milliseconds."""
     sent = number.to_bytes(8, "big")
     started = time.perf_counter()
     sock.send(sent)

@@ -1,7 +1,7 @@
-"""Inside the sandbox: one TCP connection that carries so many bytes in one direction.
+"""Runs inside the sandbox: one TCP connection that transfers a number of bytes in one direction.
 
-Prints, as JSON, in how many seconds how many bytes arrived, as the end saw it at which they arrived: from its first
-bytes, which do not count, to its last.
+Prints as JSON the received bytes and the duration in seconds, measured by the receiver from the first chunk, which is not
+counted, to the last.
 
 usage: stream.py ADDRESS PORT out|in BYTES
 """

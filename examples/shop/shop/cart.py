@@ -50,7 +50,7 @@ class Cart:
         self._lines[line.product.sku] = line
 
     def remove(self, sku: str) -> bool:
-        """Take a product out; tell whether it was there."""
+        """Take a product out; return whether it was there."""
         return self._lines.pop(sku, None) is not None
 
     def __iter__(self) -> Iterator[OrderLine]:

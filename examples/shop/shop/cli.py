@@ -22,7 +22,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run one command and return its exit code.
 
     Raises:
-        SystemExit: when the arguments are not understood, or ask for help.
+        SystemExit: when the arguments are invalid, or ask for help.
     """
     given = build_parser().parse_args(argv)
     try:
@@ -160,7 +160,7 @@ def find(query: str) -> int:
 
 
 def labels() -> int:
-    """Print what the labels on the shelves say."""
+    """Print the texts of the shelf labels."""
     country = config.load().country
     for product in catalog.sample():
         rate = tax.rate_for(product.category, country)

@@ -9,12 +9,12 @@ from typing import Mapping, Optional, Tuple
 
 
 class ConfigError(ValueError):
-    """A setting that is not what it should be; the message names it."""
+    """A setting with an invalid value; the message names it."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How this installation of the shop is set up."""
+    """The configuration of this installation of the shop."""
 
     data_dir: Path = Path("shop-data")
     country: str = "DE"

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, Mapping, Optional
 
 
 class OutOfStock(Exception):
-    """Fewer are left than were asked for."""
+    """Fewer are left than were requested."""
 
 
 class UnknownHold(LookupError):

@@ -11,7 +11,7 @@ from .money import Money, total
 
 
 class Category(Enum):
-    """What a product is, as far as taxes care."""
+    """The tax category of a product."""
 
     STANDARD = "standard"
     FOOD = "food"
@@ -19,7 +19,7 @@ class Category(Enum):
 
 
 class OrderStatus(Enum):
-    """Where an order stands."""
+    """The status of an order."""
 
     NEW = "new"
     PAID = "paid"
@@ -29,7 +29,7 @@ class OrderStatus(Enum):
 
 @dataclass(frozen=True)
 class Product:
-    """Something for sale."""
+    """A product for sale."""
 
     sku: str
     title: str
@@ -49,7 +49,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a parcel goes."""
+    """The delivery address of a parcel."""
 
     street: str
     city: str
@@ -59,7 +59,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Customer:
-    """Who buys."""
+    """A customer."""
 
     email: str
     name: str = ""

@@ -34,7 +34,7 @@ def next_number(prefix: str = "SO") -> str:
 
 
 def place(customer: Customer, lines: Sequence[OrderLine], quote: Quote) -> Order:
-    """Make the order for a priced list of lines, and tell the bus."""
+    """Make the order for a priced list of lines, and publish it on the bus."""
     order = Order(
         number=next_number(),
         customer=customer,
@@ -104,7 +104,7 @@ def line_from_record(record: Mapping[str, Any], currency: str = "EUR") -> OrderL
     """One line of a record, checked field by field.
 
     Raises:
-        OrderError: when a field is missing or is not what it should be.
+        OrderError: when a field is missing or has the wrong type.
     """
     if not isinstance(record, Mapping):
         raise OrderError("a line must be a mapping")

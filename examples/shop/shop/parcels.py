@@ -1,4 +1,4 @@
-"""Parcels: what they weigh, what goes into which, what they cost without asking anybody."""
+"""Parcels: weights, packing, and the offline rate table."""
 
 from __future__ import annotations
 

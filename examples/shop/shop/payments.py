@@ -25,7 +25,7 @@ class PaymentUnavailable(PaymentError):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the provider confirmed."""
+    """A payment that the provider confirmed."""
 
     id: str
     amount: Money
@@ -34,12 +34,12 @@ class Receipt:
 
 
 def signature(body: str, secret: str) -> str:
-    """The checksum that the provider expects beside every request."""
+    """The checksum that the provider expects with every request."""
     return hashlib.md5((secret + body).encode("utf-8", "replace")).hexdigest()
 
 
 def is_web_address(url: str) -> bool:
-    """Whether ``url`` names a host to be asked by HTTP."""
+    """Whether ``url`` names a host to request over HTTP."""
     try:
         parts = urllib.parse.urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -67,7 +67,7 @@ class Gateway:
 
         Raises:
             PaymentUnavailable: when no attempt got an answer.
-            PaymentError: when the provider said no, or said something else.
+            PaymentError: when the provider refused, or its answer is invalid.
         """
         body = {"amount": amount.cents, "currency": amount.currency, "reference": reference}
         reply = self._post_with_retries("/authorize", body)

@@ -37,7 +37,7 @@ class Quote:
 
 
 def bulk_rate(quantity: int) -> Decimal:
-    """The share that a quantity takes off its line.
+    """The bulk discount of a quantity, as a share of its line.
 
     >>> bulk_rate(50)
     Decimal('0.08')

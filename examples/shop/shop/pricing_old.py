@@ -36,7 +36,7 @@ class Quote:
 
 
 def bulk_rate(quantity: int) -> Decimal:
-    """The share that a quantity takes off its line."""
+    """The bulk discount of a quantity, as a share of its line."""
     for threshold, rate in BULK_STEPS:
         if quantity >= threshold:
             return rate

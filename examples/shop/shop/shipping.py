@@ -1,4 +1,4 @@
-"""What the carriers charge, as they say themselves over HTTP."""
+"""Rates of the carriers, over HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .money import Money
 
 
 class ShippingError(Exception):
-    """No carrier takes this, or none can be asked."""
+    """No carrier accepts the parcel, or none can be reached."""
 
 
 def fetch_rates(base_url: str, country: str, grams: int, timeout: float = 3.0) -> Dict[str, Money]:
@@ -41,7 +41,7 @@ def cheapest(rates: Mapping[str, Money]) -> Optional[Tuple[str, Money]]:
 async def compare(
     base_urls: Sequence[str], country: str, grams: int, patience: float = 4.0
 ) -> Dict[str, Dict[str, Money]]:
-    """Ask several carriers at once; the ones that fail or dawdle are left out."""
+    """Ask several carriers concurrently; slow and failing ones are left out."""
     loop = asyncio.get_running_loop()
 
     async def ask(url: str) -> Dict[str, Money]:

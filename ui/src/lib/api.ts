@@ -1,4 +1,4 @@
-// Requests to the server that this page came from. A key, where one is needed, is kept for this tab alone.
+// Requests to the server of this page. The API key, if one is required, is stored for this tab only.
 
 export class ApiError extends Error {
   constructor(
@@ -13,20 +13,24 @@ export class ApiError extends Error {
 
 const KEY = "menace-key";
 
-export const key = {
+export const apiKey = {
   get: () => sessionStorage.getItem(KEY),
   set: (text: string) => sessionStorage.setItem(KEY, text),
-  forget: () => sessionStorage.removeItem(KEY),
+  remove: () => sessionStorage.removeItem(KEY),
 };
 
 export function headers(): Record<string, string> {
-  const sent: Record<string, string> = { "X-Menace-Dashboard": "1" };
-  const known = key.get();
-  if (known) sent["Authorization"] = `Bearer ${known}`;
-  return sent;
+  const headers: Record<string, string> = { "X-Menace-Dashboard": "1" };
+  const key = apiKey.get();
+  if (key) headers["Authorization"] = `Bearer ${key}`;
+  return headers;
 }
 
-async function failed(response: Response): Promise<ApiError> {
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
   try {
     const { error } = await response.json();
     return new ApiError(response.status, error.code, error.message, error.hint);
@@ -35,18 +39,18 @@ async function failed(response: Response): Promise<ApiError> {
   }
 }
 
-export async function ask(path: string, options: RequestInit = {}): Promise<Response> {
+export async function request(path: string, options: RequestInit = {}): Promise<Response> {
   const response = await fetch(path, { ...options, headers: { ...headers(), ...options.headers } });
-  if (!response.ok) throw await failed(response);
+  if (!response.ok) throw await errorOf(response);
   return response;
 }
 
 export async function get<T>(path: string): Promise<T> {
-  return (await ask(path)).json() as Promise<T>;
+  return (await request(path)).json() as Promise<T>;
 }
 
-/** From the dashboard's own part of the API. */
-export function data<T>(path: string): Promise<T> {
+/** GET below `/api/dashboard`. */
+export function getDashboard<T>(path: string): Promise<T> {
   return get<T>(`/api/dashboard${path}`);
 }
 
@@ -56,13 +60,13 @@ export async function send<T>(method: string, path: string, body?: unknown): Pro
     options.body = JSON.stringify(body);
     options.headers = { "Content-Type": "application/json" };
   }
-  const response = await ask(path, options);
+  const response = await request(path, options);
   return response.status === 204 ? undefined : ((await response.json()) as T);
 }
 
-/** What is asked for, in an address. */
+/** Query string of an address, without empty values. */
 export function query(values: Record<string, string | number | null | undefined>): string {
-  const known = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const text = new URLSearchParams(known.map(([name, value]) => [name, String(value)])).toString();
+  const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text && `?${text}`;
 }

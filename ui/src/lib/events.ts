@@ -1,4 +1,4 @@
-// Server-sent events over fetch: unlike EventSource it can send a key, and goes on after the event that was seen last.
+// Server-sent events over fetch: unlike EventSource it can send an API key. It reconnects after the last received event.
 
 import { headers } from "./api";
 
@@ -10,46 +10,46 @@ export interface RunEvent {
   detail: Record<string, unknown>;
 }
 
-const AGAIN_MS = 1000;
+const RECONNECT_MS = 1000;
 
-/** Tells what happens until the returned function is called. `state` is told whether the server is there. */
-export function follow(tell: (event: RunEvent) => void, state: (live: boolean) => void): () => void {
-  const stop = new AbortController();
+/** Calls `onEvent` for each event and `onConnection` when the connection changes. Returns a function that unsubscribes. */
+export function subscribe(onEvent: (event: RunEvent) => void, onConnection: (isConnected: boolean) => void): () => void {
+  const abort = new AbortController();
   let last: number | null = null;
   const run = async () => {
-    while (!stop.signal.aborted) {
+    while (!abort.signal.aborted) {
       try {
-        const asked: Record<string, string> = last === null ? {} : { "Last-Event-ID": String(last) };
-        const response = await fetch("/api/dashboard/events/stream", { headers: { ...headers(), ...asked }, signal: stop.signal });
+        const resume: Record<string, string> = last === null ? {} : { "Last-Event-ID": String(last) };
+        const response = await fetch("/api/dashboard/events/stream", { headers: { ...headers(), ...resume }, signal: abort.signal });
         if (!response.ok || !response.body) throw new Error(String(response.status));
-        state(true);
-        await read(response.body, (event) => {
+        onConnection(true);
+        await readEvents(response.body, (event) => {
           last = event.id;
-          tell(event);
+          onEvent(event);
         });
       } catch {
-        if (stop.signal.aborted) return;
+        if (abort.signal.aborted) return;
       }
-      state(false);
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      onConnection(false);
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
     }
   };
   void run();
-  return () => stop.abort();
+  return () => abort.abort();
 }
 
-async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>, tell: (event: RunEvent) => void) {
+async function readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>, onEvent: (event: RunEvent) => void) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let buffer = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    rest += value;
-    const blocks = rest.split("\n\n");
-    rest = blocks.pop() ?? "";
+    buffer += value;
+    const blocks = buffer.split("\n\n");
+    buffer = blocks.pop() ?? "";
     for (const block of blocks) {
       const data = block.split("\n").filter((line) => line.startsWith("data:"));
-      if (data.length) tell(JSON.parse(data.map((line) => line.slice(5)).join("\n")));
+      if (data.length) onEvent(JSON.parse(data.map((line) => line.slice(5)).join("\n")));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Numbers and times as people read them. What was not measured is a dash.
+// Formatting of numbers, counts and times. Values that were not measured are a dash.
 
 export const NONE = "–";
 
@@ -12,6 +12,24 @@ export function signed(value: number | null | undefined, digits = 3): string {
 
 export function grouped(value: number | null | undefined): string {
   return value === null || value === undefined ? NONE : value.toLocaleString("en-US");
+}
+
+// Plurals that the rules of `plural` do not give.
+const IRREGULAR: Record<string, string> = { analysis: "analyses", child: "children", index: "indices", matrix: "matrices" };
+
+/** Plural of a noun, or of the last word of several. */
+export function plural(noun: string): string {
+  const at = noun.lastIndexOf(" ") + 1;
+  const [start, word] = [noun.slice(0, at), noun.slice(at)];
+  if (IRREGULAR[word]) return start + IRREGULAR[word];
+  if (/(s|x|z|ch|sh)$/.test(word)) return `${noun}es`;
+  if (/[^aeiou]y$/.test(word)) return `${noun.slice(0, -1)}ies`;
+  return `${noun}s`;
+}
+
+/** A number and its noun: `1 sandbox`, `1,204 sandboxes`. */
+export function count(value: number | null | undefined, noun: string): string {
+  return `${grouped(value)} ${value === 1 ? noun : plural(noun)}`;
 }
 
 export function percent(value: number | null | undefined, digits = 0): string {
@@ -49,10 +67,10 @@ export function clock(at_ms: number): string {
   return new Date(at_ms).toLocaleTimeString();
 }
 
-/** The 95 % interval of Wilson, as crates/tracker has it. */
-export function wilson(well: number, n: number): [number, number] {
+/** Wilson score interval at 95 %, the same as in crates/tracker. */
+export function wilson(successes: number, n: number): [number, number] {
   const z = 1.959963984540054;
-  const share = well / n;
+  const share = successes / n;
   const centre = (share + (z * z) / (2 * n)) / (1 + (z * z) / n);
   const half = (z / (1 + (z * z) / n)) * Math.sqrt((share * (1 - share)) / n + (z * z) / (4 * n * n));
   return [Math.max(0, centre - half), Math.min(1, centre + half)];

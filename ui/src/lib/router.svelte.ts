@@ -1,44 +1,44 @@
-// Which page is shown, and of which run: the part of the address after #, so that it can be kept and sent.
+// Router: the page and its parameters (run, section, …) are in the fragment of the address, so that it can be bookmarked and shared.
 
-function parsed(): { page: string; values: URLSearchParams } {
+function parseFragment(): { page: string; values: URLSearchParams } {
   const [page = "", text = ""] = location.hash.replace(/^#\/?/, "").split("?");
   return { page: page || "run", values: new URLSearchParams(text) };
 }
 
 class Router {
-  #now = $state.raw(parsed());
+  #current = $state.raw(parseFragment());
 
   constructor() {
-    addEventListener("hashchange", () => (this.#now = parsed()));
+    addEventListener("hashchange", () => (this.#current = parseFragment()));
   }
 
   get page(): string {
-    return this.#now.page;
+    return this.#current.page;
   }
 
   get(name: string): string | null {
-    return this.#now.values.get(name);
+    return this.#current.values.get(name);
   }
 
-  /** The address of a page; the run stays. */
+  /** Address of a page for the selected run. */
   href(page: string, values: Record<string, string | null> = {}): string {
     const run = this.get("run");
     const all = { ...(run ? { run } : {}), ...values };
-    const known = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== null && pair[1] !== "");
-    const text = new URLSearchParams(known).toString();
+    const given = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== null && pair[1] !== "");
+    const text = new URLSearchParams(given).toString();
     return `#/${page}${text && `?${text}`}`;
   }
 
-  /** Changes values of the address of this page, without a new entry in the history of the browser. */
+  /** Changes parameters of the current page without a new entry in the browser history. */
   set(values: Record<string, string | null>) {
-    const next = new URLSearchParams(this.#now.values);
+    const next = new URLSearchParams(this.#current.values);
     for (const [name, value] of Object.entries(values)) {
       if (value) next.set(name, value);
       else next.delete(name);
     }
     const text = next.toString();
     history.replaceState(null, "", `#/${this.page}${text && `?${text}`}`);
-    this.#now = parsed();
+    this.#current = parseFragment();
   }
 
   go(page: string, values: Record<string, string | null> = {}) {

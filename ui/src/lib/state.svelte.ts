@@ -1,12 +1,13 @@
-// What all pages share: what the server has, the runs, and what happens.
+// State shared by all pages: what the server offers, the runs, and their events.
 
-import { ApiError, data } from "./api";
-import { follow, type RunEvent } from "./events";
+import { ApiError, errorMessage, getDashboard } from "./api";
+import { subscribe, type RunEvent } from "./events";
 import { router } from "./router.svelte";
 
-export interface About {
+export interface ServerInfo {
   menace: string;
   data: string;
+  /** Reasons why something is unavailable. */
   missing: { runs: string | null; history: string | null; sandboxes: string | null };
 }
 
@@ -21,88 +22,93 @@ export interface RunSummary {
   planned: number;
 }
 
-/** How often it is asked whether there is a run, while there is none. */
-const AGAIN_MS = 3000;
-/** However much happens, pages ask again no more often than this. */
-const REST_MS = 1000;
-/** Events that are kept for the page of events. */
-const KEPT = 5000;
+/** Poll interval while there is no run. */
+const POLL_MS = 3000;
+/** Shortest time between two reloads of a page. */
+const THROTTLE_MS = 1000;
+/** Number of events kept for the page Events. */
+const MAX_EVENTS = 5000;
 
-class Shared {
-  about = $state.raw<About | null>(null);
+class SharedState {
+  about = $state.raw<ServerInfo | null>(null);
   runs = $state.raw<RunSummary[]>([]);
   events = $state.raw<RunEvent[]>([]);
-  live = $state(false);
-  needsKey = $state(false);
-  problem = $state<string | null>(null);
-  /** Counts what happened, so that pages know when to ask again. */
+  isConnected = $state(false);
+  isKeyRequired = $state(false);
+  error = $state<string | null>(null);
+  /** Increases with events; pages reload when it changes. */
   changes = $state(0);
-  #stop: (() => void) | null = null;
-  #resting = false;
-  #isLate = false;
-  #isOther = false;
+  #unsubscribe: (() => void) | null = null;
+  #isThrottled = false;
+  #isPending = false;
+  #isRunListStale = false;
 
   async start() {
     try {
-      this.about = await data<About>("/about");
-      this.needsKey = false;
-      this.problem = null;
-      await this.readRuns();
-      // A run may begin after the page was opened.
-      if (this.about.missing.runs) setTimeout(() => void this.start(), AGAIN_MS);
+      this.about = await getDashboard<ServerInfo>("/about");
+      this.isKeyRequired = false;
+      this.error = null;
+      await this.loadRuns();
+      // A run may start after the page was opened.
+      if (this.about.missing.runs) setTimeout(() => void this.start(), POLL_MS);
     } catch (error) {
-      this.needsKey = error instanceof ApiError && error.status === 401;
-      this.problem = this.needsKey ? null : String(error instanceof Error ? error.message : error);
+      this.isKeyRequired = error instanceof ApiError && error.status === 401;
+      this.error = this.isKeyRequired ? null : errorMessage(error);
     }
   }
 
-  async readRuns() {
+  async loadRuns() {
     if (this.about?.missing.runs) return;
-    this.runs = (await data<{ runs: RunSummary[] }>("/runs")).runs;
-    this.#follow();
+    this.runs = (await getDashboard<{ runs: RunSummary[] }>("/runs")).runs;
+    this.#subscribe();
   }
 
-  /** What there is may be more now: the first cycle writes a history. */
-  async #again() {
-    this.about = await data<About>("/about");
-    await this.readRuns();
+  /** Reloads the server info too, because the first cycle creates the history. */
+  async #reload() {
+    this.about = await getDashboard<ServerInfo>("/about");
+    await this.loadRuns();
   }
 
-  #follow() {
-    this.#stop ??= follow(
+  #subscribe() {
+    this.#unsubscribe ??= subscribe(
       (event) => {
-        this.events = [...this.events.slice(-KEPT), event];
-        this.#isOther ||= event.kind.startsWith("cycle:") || event.kind.startsWith("run:");
-        this.#tell();
+        this.events = [...this.events.slice(-MAX_EVENTS), event];
+        this.#isRunListStale ||= event.kind.startsWith("cycle:") || event.kind.startsWith("run:");
+        this.#notify();
       },
-      (live) => (this.live = live),
+      (isConnected) => (this.isConnected = isConnected),
     );
   }
 
-  /** Pages hear of the first thing that happens at once, and of all that happens meanwhile together. */
-  #tell() {
-    this.#isLate = this.#resting;
-    if (this.#resting) return;
-    this.#resting = true;
+  /** Throttles reloads: the first event triggers one immediately, later events share the next one. */
+  #notify() {
+    this.#isPending = this.#isThrottled;
+    if (this.#isThrottled) return;
+    this.#isThrottled = true;
     this.changes += 1;
-    if (this.#isOther) void this.#again();
-    this.#isOther = false;
+    if (this.#isRunListStale) void this.#reload();
+    this.#isRunListStale = false;
     setTimeout(() => {
-      this.#resting = false;
-      if (this.#isLate) this.#tell();
-    }, REST_MS);
+      this.#isThrottled = false;
+      if (this.#isPending) this.#notify();
+    }, THROTTLE_MS);
   }
 
-  /** Loops and runs of their own; the calls of the cycles of a loop belong to it. */
-  get listed(): RunSummary[] {
+  /** Runs without those that hold the calls of a cycle of another run. */
+  get topLevelRuns(): RunSummary[] {
     return this.runs.filter((run) => run.parent === null);
   }
 
-  /** The run that is shown: the one of the address, or the last. */
+  /** Selected run: the one in the address, or the latest. */
   get run(): RunSummary | null {
-    const named = router.get("run");
-    return this.runs.find((run) => run.id === named) ?? this.listed[0] ?? null;
+    const selected = router.get("run");
+    return this.runs.find((run) => run.id === selected) ?? this.topLevelRuns[0] ?? null;
+  }
+
+  /** Id of the selected run, or of the run that it is a cycle of. */
+  get runId(): string | null {
+    return this.run?.parent ?? this.run?.id ?? null;
   }
 }
 
-export const shared = new Shared();
+export const shared = new SharedState();

@@ -1,24 +1,24 @@
-// Light, dark, or as the system has it. Charts draw on canvases and ask here for colours.
+// Colour theme: light, dark, or that of the system. Charts on canvases read their colours here.
 
 type Theme = "system" | "light" | "dark";
 const KEY = "menace-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-function stored(): Theme {
+function storedTheme(): Theme {
   const text = localStorage.getItem(KEY);
   return text === "light" || text === "dark" ? text : "system";
 }
 
-class Themes {
-  chosen = $state<Theme>(stored());
-  system = $state(dark.matches);
+class ThemeState {
+  selected = $state<Theme>(storedTheme());
+  isSystemDark = $state(dark.matches);
 
   get isDark(): boolean {
-    return this.chosen === "system" ? this.system : this.chosen === "dark";
+    return this.selected === "system" ? this.isSystemDark : this.selected === "dark";
   }
 
-  choose(theme: Theme) {
-    this.chosen = theme;
+  select(theme: Theme) {
+    this.selected = theme;
     localStorage.setItem(KEY, theme);
     this.apply();
   }
@@ -28,22 +28,22 @@ class Themes {
   }
 }
 
-export const theme = new Themes();
+export const theme = new ThemeState();
 dark.addEventListener("change", () => {
-  theme.system = dark.matches;
+  theme.isSystemDark = dark.matches;
   theme.apply();
 });
 theme.apply();
 
-const known = { isDark: theme.isDark, colours: new Map<string, string>() };
+const cache = { isDark: theme.isDark, colours: new Map<string, string>() };
 
-/** The value of a colour of style.css. A graph asks thousands of times, and the browser would lay the page out each time. */
+/** Value of a colour of style.css. Cached, because `getComputedStyle` may trigger a layout and a graph reads thousands of colours. */
 export function colour(name: string): string {
-  if (known.isDark !== theme.isDark) {
-    known.isDark = theme.isDark;
-    known.colours.clear();
+  if (cache.isDark !== theme.isDark) {
+    cache.isDark = theme.isDark;
+    cache.colours.clear();
   }
-  const value = known.colours.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  known.colours.set(name, value);
+  const value = cache.colours.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  cache.colours.set(name, value);
   return value;
 }

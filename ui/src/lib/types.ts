@@ -1,13 +1,13 @@
-// What the server answers, as far as pages read it.
+// Responses of the server, with the fields that pages use.
 
-export interface Expected { value: number; interval: [number, number] | null }
+export interface Prediction { value: number; interval: [number, number] | null }
 
 export interface Budget {
   seconds: number | null; max_seconds: number | null; tokens: number | null; max_tokens: number | null;
   money: number | null; max_money: number | null; cpu_seconds: number | null; cycles: number | null; max_cycles: number | null;
 }
 
-export interface Cycle {
+export interface CycleSummary {
   number: number; run: string; base: string; presets: string; at_ms: number; calls: number | null; failures: number | null;
   roi: number | null; forecast: [number, [number, number] | null] | null; seconds: number | null; proposals: number; kept: number;
 }
@@ -15,7 +15,7 @@ export interface Cycle {
 export interface RunView {
   id: string; kind: "auto" | "run"; repository: string; state: string; began_ms: number; ended_ms: number | null; seed: string;
   progress: { stage: { name: string; text: string }; alive: boolean | null; budget: Budget; calls_run: string; planned: number };
-  cycles: Cycle[];
+  cycles: CycleSummary[];
   patches: { all: number; kept: number; rejected: number; reverted: number };
   kinds: Record<string, number>;
   found: {
@@ -25,17 +25,17 @@ export interface RunView {
   stopped: string | null;
 }
 
-export interface Pace {
+export interface CallProgress {
   calls_run: string; made: number; planned: number; kinds: Record<string, number>;
   time_left: { seconds: number | null; because: string | null };
 }
 
 export interface Forecast {
-  model?: string; steps?: Expected[]; confidence?: number; reason?: string | null; mae?: number | null; places?: number; unavailable?: string;
+  model?: string; steps?: Prediction[]; confidence?: number; reason?: string | null; mae?: number | null; places?: number; unavailable?: string;
 }
 
-export interface Roi {
-  repository: string | null; levels: number[]; deltas: number[]; predicted: (Expected | null)[]; forecast: Forecast;
+export interface RoiView {
+  repository: string | null; levels: number[]; deltas: number[]; predicted: (Prediction | null)[]; forecast: Forecast;
   raroi: { cycles?: { cycle: number; mean: number; least: number; most: number; modules: number }[]; unavailable?: string };
   modules: { module: string; roi: number | null; delta: number | null; raroi: number | null; complete: string | null; levels: number[] }[];
   scenarios: Record<string, { roi: number | null; delta: number | null; levels: number[] }>;
@@ -44,11 +44,11 @@ export interface Roi {
 
 export interface MatrixView {
   is_final: boolean; sections: string[]; columns: string[]; reasons: string[];
-  /** Section, column, calls that count, those that ended well, and the reason if none counts. */
+  /** Section, column, number of counted calls, number of successes, and the reason if the cell is void. */
   cells: [number, number, number, number, number | null][];
 }
 
-export interface Failure {
+export interface FailureRow {
   section: string; path: string; line: number; scenario: string; kind: string; exception: string | null; message: string;
   input: string; count: number; reach: number; call: string | null; replay: string | null;
 }
@@ -58,12 +58,10 @@ export interface CallRow {
   exception: string | null; message: string | null;
 }
 
-export interface Frame { path: string; line: number; function: string; source: { lines?: [number, string][]; unavailable?: string } }
-
-export interface Flow { protocol: string; peer?: string; [name: string]: unknown }
+export interface TracebackFrame { path: string; line: number; function: string; source: { lines?: [number, string][]; unavailable?: string } }
 
 export interface CallView extends CallRow {
-  frames: Frame[]; circumstances: Record<string, unknown>; seed: string; path: string; line: number; replay: string;
+  frames: TracebackFrame[]; circumstances: Record<string, unknown>; seed: string; path: string; line: number; replay: string;
   detail: {
     reason?: string; value?: string; facts?: { exception: string; message: string; module: string };
     measures?: {

@@ -35,7 +35,7 @@ class JsonStore:
         return read_json(self._path(key))
 
     def delete(self, key: str) -> bool:
-        """Remove a record; tell whether there was one."""
+        """Remove a record; return whether there was one."""
         try:
             self._path(key).unlink()
         except FileNotFoundError:

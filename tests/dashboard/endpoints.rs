@@ -65,7 +65,7 @@ fn check_run(shown: &DashboardProcess) -> String {
 fn check_cycle(shown: &DashboardProcess, run: &str) -> String {
     let view = shown.json(&format!("/api/dashboard/runs/{run}"));
     assert_eq!((&view["state"], &view["progress"]["stage"]["name"]), (&json!("finished"), &json!("ended")));
-    assert!(view["stopped"].as_str().unwrap().contains("cycles were wanted") || view["stopped"].is_string());
+    assert!(view["stopped"].as_str().unwrap().contains("as requested") || view["stopped"].is_string());
     assert!(view["progress"]["budget"]["seconds"].as_f64().unwrap() > 0.0);
     let cycle = &view["cycles"][0];
     assert_eq!((&cycle["number"], view["cycles"].as_array().unwrap().len()), (&json!(1), 1));

@@ -117,7 +117,7 @@ fn an_interrupted_or_killed_run_is_resumed_to_its_end() {
     let run = fs::read_dir(data.join("auto")).unwrap().next().unwrap().unwrap().file_name();
     let other =
         tree.menace(["auto", "--recover", run.to_str().unwrap(), "--data-dir"]).arguments([&data]).run();
-    other.exits_with(2).stderr_contains(&["still runs"]);
+    other.exits_with(2).stderr_contains(&["is still running"]);
     for pid in of_loop {
         kill_process(pid, Signal::KILL).unwrap();
     }
@@ -125,7 +125,7 @@ fn an_interrupted_or_killed_run_is_resumed_to_its_end() {
     assert!(killed.child.wait().unwrap().success(), "the supervisor exits when the run has finished");
     let recovery: Value = serde_json::from_slice(&fs::read(data.join("recovery.json")).unwrap()).unwrap();
     assert_eq!(recovery["sandbox_restart_total"], 2, "{recovery}");
-    assert_eq!(recovery["last_failure"]["reason"], "its process ended without a word");
+    assert_eq!(recovery["last_failure"]["reason"], "its process died");
     assert_eq!(fs::read_dir(data.join("auto")).unwrap().count(), 1, "there is only one run");
     let report = data.join("auto").join(run).join("report.json");
     let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();

@@ -53,7 +53,7 @@ impl AppContext {
         chosen.map_or_else(|| self.data_directory().join("audit.jsonl"), |path| expand_home(path))
     }
 
-    /// The repository: the given path, or that of the settings.
+    /// The repository: the given path, or the one in the settings.
     pub fn repository(&self, given: Option<&Path>) -> PathBuf {
         given.map_or_else(|| expand_home(&self.settings.general.repo_path), Path::to_path_buf)
     }
@@ -74,7 +74,7 @@ impl AppContext {
     }
 }
 
-/// `~` and `~/…` as a shell would expand them; values from `.env` and YAML never saw a shell.
+/// Expands `~` and `~/…` as a shell does, for values from `.env` and YAML.
 pub fn expand_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),

@@ -63,7 +63,7 @@ pub enum AppError {
     /// A prompt template is invalid.
     #[error(transparent)]
     PromptTemplate(#[from] PromptTemplateError),
-    /// The memory of the engine failed.
+    /// The memory failed.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// An id is malformed.
@@ -82,7 +82,7 @@ pub enum AppError {
     /// The files of orphans could not be written.
     #[error(transparent)]
     OrphanFiles(#[from] OrphanFileError),
-    /// A file exists but menace did not write it, or another version did.
+    /// A file was not written by menace, or by an incompatible version.
     #[error("{path} was not written by menace: {problem}")]
     ForeignFile {
         /// Path of the file.
@@ -109,7 +109,7 @@ pub enum AppError {
     /// A value could not be encoded as JSON.
     #[error("failed to encode JSON: {0}")]
     Encode(#[source] serde_json::Error),
-    /// A reply of the harness has another shape than it promises.
+    /// A reply of the harness does not have the documented form.
     #[error("unexpected reply of the harness: {0}")]
     HarnessReply(String),
     /// A background task panicked.

@@ -14,11 +14,11 @@ use tokio::sync::watch;
 use crate::calling::RepositoryInterpreter;
 use crate::tracking::ForecastReport;
 
-/// A progress display for a scan; it disappears when it is dropped.
+/// Progress display of a scan; removed when it is dropped.
 pub trait ScanProgress: ScanObserver + Send {}
 impl<T: ScanObserver + Send> ScanProgress for T {}
 
-/// A progress display for the calls of a run; it disappears when it is dropped.
+/// Progress display of the calls of a run; removed when it is dropped.
 pub trait CallProgress: RunObserver {}
 impl<T: RunObserver> CallProgress for T {}
 
@@ -38,7 +38,7 @@ pub trait FrontEnd: Send + Sync {
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum AppEvent {
-    /// The interpreter for calls and tests was chosen.
+    /// The interpreter for calls and tests was selected.
     InterpreterChosen(RepositoryInterpreter),
     /// Presets were chosen: how many of each origin.
     PresetsChosen {
@@ -50,7 +50,7 @@ pub enum AppEvent {
         /// Number of sets.
         count: usize,
     },
-    /// A borderline module gets a small run of its own.
+    /// A micro-pilot run of a borderline module started.
     MicroPilotStarted {
         /// Path of the module.
         module: String,
@@ -59,7 +59,7 @@ pub enum AppEvent {
     TestsWritten {
         /// Number of tests.
         count: usize,
-        /// Failures that only a sandbox can show.
+        /// Number of failures that occur only in a sandbox and have no test.
         omitted: usize,
         /// Directory of the tests.
         directory: PathBuf,
@@ -75,9 +75,9 @@ pub enum AppEvent {
         /// Calls that were planned.
         planned: usize,
     },
-    /// A preset starts in a container.
+    /// The container of a preset is being started.
     ContainerStarted {
-        /// Its number, from 1.
+        /// Number of the preset, from 1.
         number: usize,
         /// Number of presets.
         total: usize,
@@ -100,34 +100,34 @@ pub enum AppEvent {
         /// Test files.
         files: usize,
     },
-    /// A language model proposes patches, or only the built-in transforms do.
+    /// The source of proposals was selected: a language model, or only the built-in transforms.
     ProposersChosen(ModelChoice),
     /// Orphans were classified before a cycle.
     OrphansClassified(OrphanSelection),
     /// Orphans are not classified, because a setting disables it.
     OrphanScanDisabled,
-    /// A resumed cycle keeps its presets.
+    /// A resumed cycle reuses its presets.
     PresetsReused {
-        /// Where they came from.
+        /// Origin of the presets.
         origin: String,
     },
     /// Presets were adapted to earlier cycles, or kept.
     PresetsAdapted {
         /// Number of the cycle, from 1.
         cycle: usize,
-        /// Where the presets come from.
+        /// Origin of the presets.
         origin: String,
         /// Number of changed values.
         changed: usize,
-        /// Observations that decided it.
+        /// Observations on which the adaptation is based.
         observations: Vec<String>,
     },
     /// Details of an adaptation, if `PRESET_DEBUG` is set.
     PresetAdaptationDetail {
-        /// One decision.
+        /// Text of the decision.
         line: String,
     },
-    /// Modules keep their outcomes of the previous cycle, because their code is unchanged.
+    /// Outcomes of the previous cycle are reused for modules whose code is unchanged.
     ModulesUnchanged {
         /// Number of modules.
         count: usize,
@@ -143,7 +143,7 @@ pub enum AppEvent {
         /// ROI of the cycle.
         roi: Option<f64>,
     },
-    /// Expectations for the next cycle.
+    /// Forecast for the next cycle.
     CycleForecast {
         /// Forecast of the ROI.
         forecast: Option<Box<ForecastReport>>,
@@ -156,7 +156,7 @@ pub enum AppEvent {
     },
     /// A proposal was verified.
     ProposalJudged {
-        /// The section.
+        /// Name of the section.
         section: String,
         /// Name of the proposer.
         proposer: String,
@@ -169,7 +169,7 @@ pub enum AppEvent {
         /// Condition that a rejected proposal did not meet.
         reason: Option<String>,
     },
-    /// Events were dropped, because the front end is too slow.
+    /// Events were dropped because the front end is too slow.
     EventsDropped {
         /// Number of events.
         count: u64,
@@ -181,12 +181,12 @@ pub enum AppEvent {
         /// Name of the model.
         model: String,
     },
-    /// A model could not be asked for ideas.
+    /// The request for ideas to the model failed.
     IdeasFailed {
         /// The error.
         error: String,
     },
-    /// Patch scores are stored locally, because the remote store is not supported.
+    /// Patch scores are stored locally because the remote store is not supported.
     PatchScoresLocal,
     /// A run of `menace auto` was interrupted; its state is saved.
     AutoInterrupted {
@@ -195,27 +195,27 @@ pub enum AppEvent {
     },
     /// An interrupted round of self-tests was resumed.
     SelfTestResumed {
-        /// Parts that are already known.
+        /// Number of recorded results.
         known: usize,
     },
-    /// Test files run.
+    /// Test files are being run.
     TestFilesStarted {
         /// Number of files.
         count: usize,
     },
-    /// Modules without tests are called.
+    /// Modules without tests are being called.
     UntestedModulesCalled {
         /// Number of modules.
         count: usize,
     },
-    /// Orphans passed, but a setting keeps them orphans.
+    /// Orphans passed, but a setting disables their integration.
     IntegrationDisabled {
         /// Number of orphans.
         count: usize,
     },
-    /// Workflows are built from the module groups, because none is stored.
+    /// Workflows are built from the module groups because none is stored.
     WorkflowsFromGroups,
-    /// A workflow, or one of its steps alone, runs.
+    /// A workflow, or one of its steps alone, started.
     WorkflowStarted {
         /// Name of the workflow.
         workflow: String,
@@ -229,7 +229,7 @@ pub enum AppEvent {
         /// File of the weights.
         path: PathBuf,
     },
-    /// There are too few samples to learn from.
+    /// Too few samples to learn synergy weights.
     SynergySamplesMissing {
         /// Number of samples.
         samples: usize,
@@ -300,7 +300,7 @@ impl FrontEnd for SilentFrontEnd {
     }
 }
 
-/// A display of calls that shows nothing.
+/// Progress display that shows nothing.
 pub(crate) struct SilentCallProgress;
 
 impl RunObserver for SilentCallProgress {

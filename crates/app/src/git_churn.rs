@@ -1,7 +1,7 @@
-//! Lines changed in the last thirty days, asked from the `git` binary while the scan reads files.
+//! Lines changed in the last 30 days, from `git log`, which runs while the scan reads files.
 //!
-//! The repository is not trusted, and its context can name programs: every option that could start one is
-//! switched off, and nothing is fetched.
+//! The repository is not trusted, and its git configuration can name programs: every option that could start one is
+//! disabled, and nothing is fetched.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use menace_analysis::scan::{ChurnReport, ChurnedLines};
 
-/// A `git log` under way.
+/// A running `git log`.
 pub(crate) struct GitChurn {
     running: JoinHandle<ChurnReport>,
 }
@@ -18,15 +18,15 @@ pub(crate) struct GitChurn {
 impl GitChurn {
     pub(crate) fn start(repository: &Path) -> Self {
         let repository = repository.to_path_buf();
-        Self { running: std::thread::spawn(move || ask_git(&repository)) }
+        Self { running: std::thread::spawn(move || run_git_log(&repository)) }
     }
 
     pub(crate) fn finish(self) -> ChurnReport {
-        self.running.join().unwrap_or_else(|_| Err("reading git's answer failed".to_owned()))
+        self.running.join().unwrap_or_else(|_| Err("reading the output of git failed".to_owned()))
     }
 }
 
-fn ask_git(repository: &Path) -> ChurnReport {
+fn run_git_log(repository: &Path) -> ChurnReport {
     let output = Command::new("git")
         .args([
             "-c",
@@ -54,7 +54,7 @@ fn ask_git(repository: &Path) -> ChurnReport {
         .current_dir(repository)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("git cannot be started: {error}"))?;
+        .map_err(|error| format!("failed to start git: {error}"))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
         return Err(reason(&message));

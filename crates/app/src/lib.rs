@@ -1,4 +1,4 @@
-//! The use cases of menace: reading a repository, runs of calls, the autonomous loop, self-tests, workflows, tracking.
+//! The use cases of menace: scans, runs of calls, autonomous improvement, self-tests, workflows, tracking.
 //!
 //! Nothing here prints, parses a command line or speaks HTTP. A use case takes a request and an [`AppContext`], reports
 //! [`AppEvent`]s to its [`FrontEnd`], and returns typed results or an [`AppError`]. The command line, the server and the

@@ -31,7 +31,7 @@ pub fn build(scan: &RepositoryScan, options: &MapOptions) -> ModuleMap {
     group(&input, options)
 }
 
-/// Text about a module for semantic grouping: its docstrings and the names that it defines.
+/// Text of a module for semantic grouping: its docstrings and the names that it defines.
 fn document(module: &PythonModule) -> String {
     let mut text = module.name.replace('.', " ");
     for section in &module.sections {

@@ -12,11 +12,11 @@ use crate::{AppContext, AppError};
 /// The repository to scan.
 #[derive(Debug, Clone, Default)]
 pub struct ScanRequest {
-    /// Its path; `None` for that of the settings.
+    /// Path of the repository; `None` for the one in the settings.
     pub path: Option<PathBuf>,
-    /// Whether the cache of file facts is not used.
+    /// Whether to ignore the cache of file facts.
     pub no_cache: bool,
-    /// Patterns of paths to leave out, besides those of the settings.
+    /// Patterns of excluded paths, in addition to those of the settings.
     pub exclude: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub enum ScanPurpose {
     ModuleMap,
 }
 
-/// Scans a repository and shows the progress.
+/// Scans a repository and displays the progress.
 pub fn read_repository(
     context: &AppContext,
     repository: &ScanRequest,
@@ -45,7 +45,7 @@ pub fn read_repository(
     options.scan(&root, purpose, &*progress)
 }
 
-/// Options of scans, without the context, so that another thread can use them.
+/// Scan options without the context, for use in other threads.
 #[derive(Debug, Clone)]
 pub struct RepositoryScanOptions {
     exclude: Vec<String>,
@@ -54,7 +54,7 @@ pub struct RepositoryScanOptions {
 }
 
 impl RepositoryScanOptions {
-    /// Options of the settings.
+    /// Scan options from the settings.
     pub fn of(context: &AppContext) -> Self {
         Self {
             exclude: context.settings().scan.exclude_dirs.clone(),

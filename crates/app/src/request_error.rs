@@ -106,20 +106,20 @@ pub enum RequestError {
         problem: String,
     },
     /// A weight of the settings is out of range.
-    #[error("{variable} is {weight}, but a weight is a number from 0 to 10")]
+    #[error("{variable} is {weight}; it must be between 0 and 10")]
     SynergyWeight {
         /// Name of the variable.
         variable: String,
-        /// Its value.
+        /// Value of the variable.
         weight: f64,
     },
-    /// `SANDBOX_MODEL_REPLAY` names no file.
+    /// The file in `SANDBOX_MODEL_REPLAY` does not exist.
     #[error("SANDBOX_MODEL_REPLAY: no file {0}")]
     ModelReplay(PathBuf),
     /// The address of the store of patch scores is invalid.
     #[error("invalid PATCH_SCORE_BACKEND_URL: {0}")]
     PatchScoreStore(String),
-    /// A question about a history or a workflow graph has no answer.
+    /// A query of a history or of a workflow graph is invalid.
     #[error("{0}")]
     Tracking(String),
     /// `GPT_MEMORY_RETENTION` has the wrong form.

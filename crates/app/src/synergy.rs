@@ -1,4 +1,4 @@
-//! Synergy weights: their file, learning them from measured synergy, and the trainer that repeats it.
+//! Synergy weights: their file, learning from measured synergy, and periodic training.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ struct SynergyWeightsFile {
     weights: SynergyWeights,
 }
 
-/// Learns the weights of a file from measurements in order. Returns the number of samples, or `None` if there are too
-/// few.
+/// Updates the weights in a file from measurements in chronological order. Returns the number of samples, or `None` if
+/// there are too few.
 pub fn learn_weights(file: &Path, measured: &[BTreeMap<String, f64>]) -> Result<Option<usize>, AppError> {
     let learner = RegressionWeightLearner { rate: LEARNING_RATE };
     let samples = training_samples(measured);
@@ -39,7 +39,7 @@ pub fn learn_weights(file: &Path, measured: &[BTreeMap<String, f64>]) -> Result<
     Ok(Some(samples.len()))
 }
 
-/// Measured synergies, each with the change of `synergy_roi` that followed.
+/// Measured synergies, each with the change of `synergy_roi` that followed it.
 pub fn training_samples(measured: &[BTreeMap<String, f64>]) -> Vec<SynergyTrainingSample> {
     let pairs = measured.windows(2).filter_map(|pair| {
         let roi_delta = pair[1].get("synergy_roi")? - pair[0].get("synergy_roi")?;
@@ -62,7 +62,7 @@ pub fn read_weights(file: &Path) -> Result<SynergyWeights, AppError> {
     Ok(SynergyWeights::read(&text).map_err(invalid)?)
 }
 
-/// The weights, with those of the settings in place of learned ones.
+/// The weights, with learned ones overridden by those of the settings.
 pub fn effective_weights(
     context: &AppContext,
     mut weights: SynergyWeights,
@@ -89,7 +89,7 @@ pub fn effective_weights(
     Ok(weights)
 }
 
-/// The content of a file with these weights.
+/// Content of a weights file.
 pub fn weights_json(weights: &SynergyWeights) -> Result<Vec<u8>, AppError> {
     let file = SynergyWeightsFile { version: 1, weights: weights.clone() };
     let mut text = serde_json::to_vec_pretty(&file)?;
@@ -134,12 +134,12 @@ struct SynergyTrainerProgress {
     version: u32,
     /// Number of trainings.
     iterations: u64,
-    /// The last row of the history that was used.
+    /// Last row of the history that was used for training.
     last_id: i64,
 }
 
 impl SynergyWeightTrainer {
-    /// Learns, if there are measurements since the last training.
+    /// Updates the weights if there are measurements since the last training.
     pub async fn train(&self) -> Result<(), AppError> {
         let Some(history) = SynergyHistory::open_existing(&self.history).await? else {
             let missing = Some(self.history.clone());
@@ -164,11 +164,11 @@ impl SynergyWeightTrainer {
         Ok(())
     }
 
-    /// Learns again after each interval. An error is logged, and the training repeated.
+    /// Trains after each interval. Errors are logged, and the training is retried.
     pub async fn train_repeatedly(&self, interval: Duration) {
         loop {
             if let Err(error) = self.train().await {
-                tracing::error!("synergy weights were not learned: {error}");
+                tracing::error!("failed to learn synergy weights: {error}");
             }
             tokio::time::sleep(interval.max(Duration::from_secs(1))).await;
         }

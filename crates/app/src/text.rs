@@ -1,4 +1,4 @@
-//! Numbers and nouns as people read them. Plurals come from here and from nowhere else.
+//! Formatting of numbers and nouns. The only place that builds plurals.
 
 /// `12345` as `12,345`.
 pub fn grouped(number: usize) -> String {

@@ -209,7 +209,7 @@ fn given_arguments_are_used() {
     tree.write_in_work("broken.py", "def generate_stubs(stubs, context):\n    return [3]\n");
     let broken = with_plugin("broken.py").exits_with(2);
     assert!(
-        broken.stderr.contains("broken.py") && broken.stderr.contains("no dictionary"),
+        broken.stderr.contains("broken.py") && broken.stderr.contains("not a dictionary"),
         "{}",
         broken.stderr
     );

@@ -1,11 +1,11 @@
-//! Which Docker engine is meant.
+//! Docker settings: engine, image, TLS and user.
 
 use crate::RequestError;
 use menace_model::sandbox::SandboxUser;
 use menace_model::settings::DockerSettings;
 use menace_sandbox::docker::DockerOptions;
 
-/// The engine that the settings name, for containers of this owner.
+/// Options of the Docker engine from the settings, for containers of this owner.
 pub fn docker_options(settings: &DockerSettings, owner: &str) -> DockerOptions {
     let mut options = DockerOptions::from_environment(owner);
     options.image.clone_from(&settings.sandbox_image);
@@ -18,12 +18,12 @@ pub fn docker_options(settings: &DockerSettings, owner: &str) -> DockerOptions {
     options
 }
 
-/// Who commands in containers are, if somebody says it.
+/// User of commands in containers, if `SANDBOX_CONTAINER_USER` is set.
 pub fn container_user(docker: &DockerSettings) -> Result<Option<SandboxUser>, RequestError> {
     docker.container_user.as_deref().map(user).transpose()
 }
 
-/// `uid` or `uid:gid`. The programs of an image may know a name, menace does not.
+/// Parses `uid` or `uid:gid`. Names are not accepted: only the image could resolve them.
 fn user(text: &str) -> Result<SandboxUser, RequestError> {
     let (uid, gid) = text.split_once(':').unwrap_or((text, text));
     match (uid.trim().parse(), gid.trim().parse()) {

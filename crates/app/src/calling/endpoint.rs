@@ -1,12 +1,12 @@
-//! Where models are asked.
+//! Endpoints of language models.
 
 use crate::AppContext;
 use menace_engine::proposers::llm::ModelEndpoint;
 
-/// Where `OpenAI`'s own models are.
+/// Base URL of the `OpenAI` API.
 const OPENAI: &str = "https://api.openai.com/v1";
 
-/// The endpoint of the model that is named, if anybody can be asked.
+/// Endpoint of a model; `None` if neither a base URL nor an API key is configured.
 pub fn endpoint(context: &AppContext, model: &str) -> Option<ModelEndpoint> {
     let settings = &context.settings().language_model;
     let base_url = settings.openai_base_url.clone().filter(|address| !address.trim().is_empty());

@@ -9,7 +9,7 @@ use menace_model::inventory::{ImportKind, Inventory, ModuleImport, PythonModule}
 use menace_runner::{CallExecutor, roots};
 use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, ZygotePool};
 
-/// Who makes calls, and how many at once are worth it.
+/// Executor of the calls of a repository, with the number of concurrent calls.
 pub struct RepositoryExecutor {
     /// Executor of the calls.
     pub executor: Arc<dyn CallExecutor>,
@@ -18,7 +18,7 @@ pub struct RepositoryExecutor {
 }
 
 impl RepositoryExecutor {
-    /// For the modules of a repository, of which those with these paths are called; none means all.
+    /// Starts an executor for a repository. `called` has the paths of the called modules; empty for all.
     pub async fn of(inventory: &Inventory, python: &str, called: &[String]) -> Result<Self, AppError> {
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
         let mut options = ZygoteOptions::new(Path::new(&inventory.root));
@@ -26,15 +26,14 @@ impl RepositoryExecutor {
         options.warm = preloaded_modules(inventory, called);
         options.modules = inventory.modules.iter().map(|module| module.path.clone()).collect();
         python.clone_into(&mut options.python);
-        // One call is prepared while another runs.
+        // Two per slot: one call is prepared while another runs.
         let parallel = options.parallel * 2;
         Ok(Self { executor: Arc::new(ZygotePool::new(backend, options)), parallel })
     }
 }
 
-/// What is imported before the first call, so that no call has to. Everything in it makes every call dearer, because a
-/// copy of an interpreter costs what the interpreter holds, so it is what comes along with at least every third module,
-/// by itself or by what it imports.
+/// Foreign modules that the zygote imports before the first call. The cost of a fork grows with the memory of the
+/// interpreter, so only modules that at least a third of the called modules import, directly or not, are preloaded.
 fn preloaded_modules(inventory: &Inventory, called: &[String]) -> Vec<String> {
     let by_name: BTreeMap<&str, &PythonModule> =
         inventory.modules.iter().map(|module| (module.name.as_str(), module)).collect();
@@ -43,7 +42,8 @@ fn preloaded_modules(inventory: &Inventory, called: &[String]) -> Vec<String> {
     let mut importers: BTreeMap<&str, usize> = BTreeMap::new();
     for module in inventory.modules.iter().filter(is_called) {
         modules += 1;
-        let foreign = along_with(module, &by_name).into_iter().flat_map(|module| &module.foreign_imports);
+        let foreign =
+            executed_on_import(module, &by_name).into_iter().flat_map(|module| &module.foreign_imports);
         for name in foreign.collect::<BTreeSet<_>>() {
             *importers.entry(name).or_default() += 1;
         }
@@ -51,8 +51,8 @@ fn preloaded_modules(inventory: &Inventory, called: &[String]) -> Vec<String> {
     importers.into_iter().filter(|(_, count)| count * 3 >= modules).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// All modules of the repository that are executed when one is imported: itself, the packages that it is in, what they import.
-fn along_with<'a>(
+/// Modules of the repository that are executed when one is imported: the module, its packages, and their imports.
+fn executed_on_import<'a>(
     module: &'a PythonModule,
     by_name: &BTreeMap<&str, &'a PythonModule>,
 ) -> Vec<&'a PythonModule> {
@@ -63,15 +63,17 @@ fn along_with<'a>(
         }
         open.extend(name.rsplit_once('.').map(|(package, _)| package));
         let Some(module) = by_name.get(name) else { continue };
-        let at_once =
+        let is_executed_on_import =
             |import: &&ModuleImport| matches!(import.kind, ImportKind::Always | ImportKind::Conditional);
-        open.extend(module.import_edges.iter().filter(at_once).map(|import| import.module.as_str()));
+        open.extend(
+            module.import_edges.iter().filter(is_executed_on_import).map(|import| import.module.as_str()),
+        );
         along.push(*module);
     }
     along
 }
 
-/// One thread is enough: the work is done by other processes.
+/// Creates a single-threaded async runtime; the work is done by other processes.
 pub fn runtime() -> Result<tokio::runtime::Runtime, AppError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -86,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_along_with_most_modules_is_imported_before_calls() {
+    fn modules_that_a_third_of_the_modules_import_are_preloaded() {
         let directory = tempfile::tempdir().unwrap();
         let files = [
             ("shop/__init__.py", "from .cart import add\n"),
@@ -95,14 +97,14 @@ mod tests {
             ("shop/late.py", "def later():\n    import sqlite3\n"),
         ];
         for (path, text) in files {
-            let place = directory.path().join(path);
-            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
-            std::fs::write(place, text).unwrap();
+            let file = directory.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
         }
         let options = ScanOptions { cache: None, weigh: false, ..ScanOptions::default() };
         let no_churn = || Err("no history".to_owned());
         let found = scan(directory.path(), &options, &SilentScanObserver, no_churn).unwrap();
-        // Whoever imports `shop.tax` imports its package first, and that imports `shop.cart`.
+        // Importing `shop.tax` imports its package, and the package imports `shop.cart`.
         let all = preloaded_modules(&found.inventory, &[]);
         assert_eq!(all, ["http.client", "urllib", "urllib.request"]);
         let alone = preloaded_modules(&found.inventory, &["shop/tax.py".to_owned()]);

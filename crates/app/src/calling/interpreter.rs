@@ -1,4 +1,4 @@
-//! The interpreter of a repository: its own where it has one.
+//! Selection of the Python interpreter of a repository.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct RepositoryInterpreter {
     /// A path, or a name that is looked up in the `PATH` of sandboxes.
     pub python: String,
-    /// Its origin.
+    /// Reason for the choice.
     pub reason: String,
 }
 
@@ -50,7 +50,7 @@ fn find_interpreter(
     }
 }
 
-/// Environments that live in the repository: made by venv, uv or conda.
+/// Virtual environments in the repository, created by venv, uv or conda.
 fn repository_environments(
     repository: &Path,
     variable: &impl Fn(&str) -> Option<PathBuf>,
@@ -70,8 +70,8 @@ fn repository_environments(
     found
 }
 
-/// Poetry keeps environments apart, under the name of the project and a hash. Asking poetry would run its plugins
-/// outside of any sandbox, so its directory is looked at instead; where several fit, none is chosen.
+/// Poetry stores environments outside the repository, by project name and hash. Running poetry would run its plugins
+/// outside of any sandbox, so this reads its directory; if several environments match, none is chosen.
 fn poetry(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Option<(PathBuf, String)> {
     let project = std::fs::read_to_string(repository.join("pyproject.toml")).ok()?;
     let project: toml::Table = project.parse().ok()?;
@@ -98,7 +98,7 @@ fn poetry(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Opt
     }
 }
 
-/// What the user has activated.
+/// Environments that the user has activated.
 fn activated_environments(
     repository: &Path,
     variable: &impl Fn(&str) -> Option<PathBuf>,
@@ -142,7 +142,7 @@ mod tests {
         make(active.path(), ".", "pyvenv.cfg");
         assert!(found(root.path(), &[]).contains("no environment"));
         assert_eq!(found(root.path(), &[("VIRTUAL_ENV", active.path())]), "VIRTUAL_ENV");
-        // A directory that only has the name is none.
+        // The name of a directory alone does not make it an environment.
         std::fs::create_dir(root.path().join("env")).unwrap();
         assert_eq!(found(root.path(), &[("VIRTUAL_ENV", active.path())]), "VIRTUAL_ENV");
         make(root.path(), ".conda", "conda-meta/");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn poetry_has_one_for_the_project_or_none() {
+    fn a_poetry_environment_is_chosen_only_if_one_matches() {
         let root = tempfile::tempdir().unwrap();
         let cache = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("pyproject.toml"), "[tool.poetry]\nname = \"My_Shop\"\n").unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn conda_counts_where_the_repository_asks_for_it() {
+    fn conda_needs_an_environment_file_in_the_repository() {
         let root = tempfile::tempdir().unwrap();
         let conda = tempfile::tempdir().unwrap();
         make(conda.path(), ".", "conda-meta/");

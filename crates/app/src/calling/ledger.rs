@@ -1,4 +1,4 @@
-//! What came of calls, written to the store as they end.
+//! Records outcomes of calls in the store as they end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,23 +9,23 @@ use menace_store::{CallFilter, CallRecord, Store, StoreError};
 
 use super::settings::RunSettings;
 
-/// Calls that are read at once.
+/// Number of calls that one query reads.
 const PAGE: u64 = 5000;
 
-/// The ledger of one run.
+/// Records the calls of one run in the store.
 pub(crate) struct StoreLedger {
     store: Store,
     run: RunId,
     settings: RunSettings,
     known: BTreeMap<u64, CallOutcome>,
-    /// What came of calls of another run, by what tells them from others.
+    /// Outcomes of another run, by identity of the call.
     carried: HashMap<blake3::Hash, CallOutcome>,
-    /// Those that did not end, and were made more than once.
-    endless: HashSet<blake3::Hash>,
+    /// Carried calls that timed out more than once.
+    timed_out_twice: HashSet<blake3::Hash>,
 }
 
 impl StoreLedger {
-    /// For a run that begins.
+    /// Ledger of a new run.
     pub(crate) fn new(store: Store, run: RunId, settings: RunSettings) -> Self {
         Self {
             store,
@@ -33,27 +33,27 @@ impl StoreLedger {
             settings,
             known: BTreeMap::new(),
             carried: HashMap::new(),
-            endless: HashSet::new(),
+            timed_out_twice: HashSet::new(),
         }
     }
 
-    /// Where it writes.
+    /// The store.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// For a run that goes on: what it wrote down before is known.
+    /// Ledger of a resumed run, with its recorded outcomes.
     pub(crate) async fn resumed(store: Store, run: RunId, settings: RunSettings) -> Result<Self, StoreError> {
         let mut known = BTreeMap::new();
         for record in all_calls(&store, &run).await? {
             let number = record.id.number();
-            // What cannot be read is made again.
+            // Calls with unreadable outcomes are made again.
             known.extend(serde_json::from_value(record.detail).ok().map(|outcome| (number, outcome)));
         }
-        Ok(Self { store, run, settings, known, carried: HashMap::new(), endless: HashSet::new() })
+        Ok(Self { store, run, settings, known, carried: HashMap::new(), timed_out_twice: HashSet::new() })
     }
 
-    /// What came of calls of these modules in another run is taken, where the very same call is planned.
+    /// Carries over outcomes of calls of these modules from another run, for identical calls.
     pub(crate) async fn carry(
         &mut self,
         other: &RunId,
@@ -65,10 +65,10 @@ impl StoreLedger {
             if !modules.contains(&call.module) {
                 continue;
             }
-            let (call, did_not_end) = (identity(&call), outcome.verdict.kind == OutcomeKind::Timeout);
+            let (call, timed_out) = (identity(&call), outcome.verdict.kind == OutcomeKind::Timeout);
             let before = self.carried.insert(call, outcome);
-            if did_not_end && before.is_some_and(|before| before.verdict.kind == OutcomeKind::Timeout) {
-                self.endless.insert(call);
+            if timed_out && before.is_some_and(|before| before.verdict.kind == OutcomeKind::Timeout) {
+                self.timed_out_twice.insert(call);
             }
         }
         Ok(())
@@ -86,7 +86,7 @@ async fn all_calls(store: &Store, run: &RunId) -> Result<Vec<CallRecord>, StoreE
     }
 }
 
-/// What tells a call from others.
+/// Hash that identifies a call.
 fn identity(call: &Call) -> blake3::Hash {
     blake3::hash(&serde_json::to_vec(call).unwrap_or_default())
 }
@@ -101,7 +101,7 @@ impl CallJournal for StoreLedger {
     }
 
     fn timed_out_twice(&self, call: &Call) -> bool {
-        self.endless.contains(&identity(call))
+        self.timed_out_twice.contains(&identity(call))
     }
 
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> JournalFuture<'a> {

@@ -1,4 +1,4 @@
-//! The memory, as the settings want it.
+//! Construction of the memory from the settings.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use menace_store::Store;
 use super::endpoint::endpoint;
 use crate::{AppContext, RequestError};
 
-/// The memory in a database, and who says what memories mean, if a model for that is named.
+/// The memory in a store, with an embedding model if one is configured.
 pub fn memory(context: &AppContext, store: Store) -> Result<Memory, RequestError> {
     let settings = &context.settings().language_model;
     Ok(Memory {
@@ -27,7 +27,7 @@ fn embedder(context: &AppContext) -> Option<Arc<dyn TextEmbedder>> {
     match HttpEmbedder::new(endpoint(context, model)?) {
         Ok(embedder) => Some(Arc::new(embedder)),
         Err(error) => {
-            tracing::warn!("memories are found by their words only: {error}");
+            tracing::warn!("failed to start the embedding model; memory search uses words only: {error}");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Services that every use case with calls shares: the interpreter, the executor, the store, the journal of calls.
+//! Services for use cases that make calls: the interpreter, the executor, the store, the journal of calls.
 
 mod docker_engine;
 mod endpoint;
@@ -16,7 +16,7 @@ pub use executor::{RepositoryExecutor, runtime};
 pub use interpreter::{RepositoryInterpreter, choose_interpreter};
 pub(crate) use ledger::StoreLedger;
 pub use memory::memory;
-pub(crate) use plugin::{ask_plugin, python_files};
+pub(crate) use plugin::{call_plugin, python_files};
 pub(crate) use settings::fingerprints;
 pub use settings::{RunSettings, StoredPreset};
 pub use stored::{now_ms, open_store};

@@ -1,4 +1,4 @@
-//! How a run was asked for, as it is stored: enough to go on with it, and to make one of its calls again.
+//! Settings of a run as stored with it: enough to resume it and to replay its calls.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use menace_runner::{ArgumentSource, CallsPerCell, GivenStub, PlannedPreset, Stre
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How a run was asked for.
+/// Settings of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunSettings {
     /// The repository.
     pub repository: PathBuf,
-    /// Patterns of paths that are left out.
+    /// Patterns of excluded paths.
     pub exclude: Vec<String>,
     /// Paths of the called modules; empty for all.
     pub modules: Vec<String>,
@@ -27,21 +27,21 @@ pub struct RunSettings {
     pub python: String,
     /// The presets.
     pub presets: Vec<StoredPreset>,
-    /// Arguments that were given.
+    /// Given arguments.
     pub given: Vec<GivenStub>,
     /// Source of the other arguments.
     #[serde(default)]
     pub source: ArgumentSource,
-    /// Tells its plan from others, once there is one.
+    /// Digest of the plan, once the run is planned.
     pub digest: Option<String>,
-    /// What its files were.
+    /// Fingerprints of the modules by path, when the run started.
     pub files: BTreeMap<String, String>,
-    /// Calls that are spent on making the input of one failure smaller; nothing means as many as are of use.
+    /// Maximum number of calls for shrinking one failure; `None` for no limit.
     #[serde(default)]
     pub shrinking: Option<usize>,
 }
 
-/// A preset as it is stored.
+/// A preset as stored with a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredPreset {
     values: Map<String, Value>,
@@ -55,12 +55,12 @@ impl From<SelectedPreset> for StoredPreset {
 }
 
 impl StoredPreset {
-    /// What it says.
+    /// The preset.
     pub fn preset(&self) -> Result<Preset, PresetError> {
         Preset::new(self.values.clone())
     }
 
-    /// Lets it say something else, about the same modules.
+    /// Replaces the values of the preset, for the same modules.
     pub fn set_preset(&mut self, preset: &Preset) {
         self.values.clone_from(preset.values());
     }
@@ -72,7 +72,7 @@ impl RunSettings {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// What is done to calls.
+    /// The presets as stress profiles.
     pub fn planned_presets(&self) -> Result<Vec<PlannedPreset>, PresetError> {
         self.presets
             .iter()
@@ -84,16 +84,16 @@ impl RunSettings {
             .collect()
     }
 
-    /// The files that are not what they were when the run began.
+    /// Paths of the files that changed since the run started.
     pub fn changed_files(&self) -> Vec<String> {
-        let is_other = |(path, before): &(&String, &String)| {
+        let has_changed = |(path, before): &(&String, &String)| {
             fingerprint(&self.repository.join(path)).as_ref() != Some(before)
         };
-        self.files.iter().filter(is_other).map(|(path, _)| path.clone()).collect()
+        self.files.iter().filter(has_changed).map(|(path, _)| path.clone()).collect()
     }
 }
 
-/// What the modules of a repository are.
+/// Fingerprints of the modules of a repository, by path.
 pub(crate) fn fingerprints(inventory: &Inventory) -> BTreeMap<String, String> {
     let root = Path::new(&inventory.root);
     let of = |path: &String| Some((path.clone(), fingerprint(&root.join(path))?));

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::AppContext;
 use menace_store::{Store, StoreError};
 
-/// Opens it, and makes it when it is not there.
+/// Opens the database, and creates it if it does not exist.
 pub async fn open_store(context: &AppContext) -> Result<Store, StoreError> {
     let address = context.settings().storage.database_url.expose();
     Store::open(address, &context.data_directory()).await

@@ -1,4 +1,5 @@
-//! One preset in one container: made, filled, asked, emptied, removed; and once more if the engine did not play along.
+//! Runs one preset in one container: creates it, copies menace into it, runs menace, reads the results and removes it.
+//! Retries when the engine is unavailable.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -14,47 +15,47 @@ use menace_tracker::history::{RoiHistory, read};
 use tokio::sync::watch;
 
 use super::error::ContainerError;
-use super::job::{PLACE, PresetContainerJob};
+use super::job::{CONTAINER_DIRECTORY, PresetContainerJob};
 use super::report::PresetReport;
 use crate::calling::{container_user, docker_options};
 use crate::measure::absolute;
 use crate::{AppContext, AppError};
 
-/// How often a preset is tried, and how long is waited before the second time; twice as long before each one after that.
+/// Number of attempts for a preset, and the delay before the second one; the delay doubles after each attempt.
 const ATTEMPTS: u32 = 4;
-const FIRST_WAIT: Duration = Duration::from_millis(500);
+const FIRST_DELAY: Duration = Duration::from_millis(500);
 
-/// The largest report and the largest file that are taken out of a container.
+/// Maximum size of the report and of each file that is read from a container.
 const LARGEST: u64 = 256 << 20;
 
-/// How much of what menace said in a container is said again.
-const MOST_SAID: usize = 2000;
+/// Number of characters of the stderr of menace that an error shows.
+const STDERR_TAIL: usize = 2000;
 
-/// Makes containers, one after the other.
+/// Runs presets in containers, one after the other.
 pub(super) struct PresetContainers {
     options: DockerOptions,
-    /// Once the engine has answered.
+    /// Connection to the engine, once it has answered.
     backend: Option<DockerBackend>,
     repository: PathBuf,
     user: SandboxUser,
     variables: BTreeMap<String, String>,
-    /// This program, packed.
+    /// Archive of the menace binary.
     program: tempfile::NamedTempFile,
     stop: watch::Receiver<bool>,
 }
 
-/// What a container has measured.
+/// Results of a container.
 pub(super) struct ContainerMeasurement {
-    /// What menace printed.
+    /// Report that menace printed.
     pub(super) report: serde_json::Value,
-    /// What it wrote, by name.
+    /// Files that menace wrote, by name.
     pub(super) files: BTreeMap<String, Vec<u8>>,
-    /// How it ended, and what it took.
+    /// Exit status and resource usage.
     pub(super) outcome: ExecOutcome,
 }
 
 impl ContainerMeasurement {
-    /// What it measured, as a history; nothing if it wrote none, because only some modules were called.
+    /// History of the container; `None` if menace wrote none, because only some modules were called.
     pub(super) fn history(&self) -> Result<Option<RoiHistory>, ContainerError> {
         let Some(text) = self.files.get("roi_history.json") else { return Ok(None) };
         match read(&String::from_utf8_lossy(text)) {
@@ -76,7 +77,7 @@ impl PresetContainers {
             backend: None,
             repository: repository.to_owned(),
             user: container_user(docker)?.unwrap_or_default(),
-            variables: carried(std::env::vars()),
+            variables: container_variables(std::env::vars()),
             program: packed_program()?,
             stop,
         })
@@ -86,23 +87,23 @@ impl PresetContainers {
         &self.options.image
     }
 
-    /// Measures a preset. How often that was tried is in the report.
+    /// Measures a preset, and records the number of attempts in the report.
     pub(super) async fn run(
         &mut self,
         job: &PresetContainerJob,
         report: &mut PresetReport,
     ) -> Result<ContainerMeasurement, ContainerError> {
         let began = Instant::now();
-        let mut wait = FIRST_WAIT;
+        let mut wait = FIRST_DELAY;
         loop {
             report.attempts += 1;
             let tried = self.attempt(job).await;
             report.seconds = began.elapsed().as_secs_f64();
             let Err(error) = tried else { return tried };
-            if !error.may_pass() || report.attempts >= ATTEMPTS {
+            if !error.is_transient() || report.attempts >= ATTEMPTS {
                 return Err(error);
             }
-            tracing::warn!("preset {} is tried again in {wait:?}: {error}", job.title());
+            tracing::warn!("retrying preset {} in {wait:?}: {error}", job.title());
             self.backend = None;
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -120,7 +121,7 @@ impl PresetContainers {
         let backend = self.backend.insert(backend);
         let sandbox = backend.create(spec(job, &self.repository, self.user, &self.variables)).await?;
         let seen = tokio::select! {
-            seen = inside(&*sandbox, job, self.program.path(), &self.options.image) => seen,
+            seen = run_in_container(&*sandbox, job, self.program.path(), &self.options.image) => seen,
             () = stopped(&self.stop) => Err(ContainerError::Interrupted),
         };
         let destroyed = sandbox.destroy().await;
@@ -130,7 +131,7 @@ impl PresetContainers {
     }
 }
 
-/// Waits until somebody wants an end.
+/// Waits until the user interrupts the run.
 async fn stopped(stop: &watch::Receiver<bool>) {
     let mut stop = stop.clone();
     if stop.wait_for(|stop| *stop).await.is_err() {
@@ -138,7 +139,7 @@ async fn stopped(stop: &watch::Receiver<bool>) {
     }
 }
 
-/// Processors of this machine, if that is known.
+/// Number of CPUs of this machine, if known.
 pub(super) fn cores() -> Option<f64> {
     std::thread::available_parallelism().ok().map(|cores| cores.get() as f64)
 }
@@ -155,10 +156,10 @@ fn spec(
         workspace: WorkspaceContent::CopyOnWrite(repository.to_owned()),
         environment: variables.clone(),
         limits: SandboxLimits {
-            // Without a limit of the preset, all that the machine has: it is menace that runs there.
+            // Without a limit in the preset, menace may use all memory and CPUs of the machine.
             memory: job.memory.or_else(total_memory),
             cpus: job.cpus.map(most).or(cores),
-            pids: Some(MOST_PROCESSES),
+            pids: Some(MAX_PROCESSES),
             output: LARGEST,
             ..SandboxLimits::default()
         },
@@ -169,8 +170,8 @@ fn spec(
     }
 }
 
-/// For menace, the sandboxes that it has ready, and bursts of calls in them.
-const MOST_PROCESSES: u64 = 4096;
+/// Process limit: enough for menace, its warm sandboxes, and bursts of calls in them.
+const MAX_PROCESSES: u64 = 4096;
 
 fn total_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -178,8 +179,8 @@ fn total_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// Runs menace in a container and takes out what it wrote.
-async fn inside(
+/// Runs menace in a container and reads the files that it wrote.
+async fn run_in_container(
     sandbox: &dyn Sandbox,
     job: &PresetContainerJob,
     program: &Path,
@@ -188,11 +189,12 @@ async fn inside(
     put(sandbox, program, job).await?;
     check_program(sandbox, image).await?;
     check_python(sandbox, image).await?;
-    let request = ExecRequest { directory: Some(PLACE.into()), ..ExecRequest::new(job.command()) };
+    let request =
+        ExecRequest { directory: Some(CONTAINER_DIRECTORY.into()), ..ExecRequest::new(job.command()) };
     let mut outcome = sandbox.exec(request).await?;
     let printed = std::mem::take(&mut outcome.stdout);
     if !matches!(outcome.exit_code, Some(0 | 1)) || printed.is_empty() {
-        return Err(ended(&outcome));
+        return Err(exit_error(&outcome));
     }
     let report = serde_json::from_str(&printed).map_err(ContainerError::Report)?;
     let mut files = written(sandbox).await?;
@@ -201,22 +203,23 @@ async fn inside(
 }
 
 async fn put(sandbox: &dyn Sandbox, program: &Path, job: &PresetContainerJob) -> Result<(), ContainerError> {
-    let mut archive = tokio::fs::File::open(program).await.map_err(host("read this program"))?;
-    sandbox.put(Path::new(PLACE), &mut archive).await?;
-    let preset = serde_json::json!([job.inside]).to_string();
+    let mut archive = tokio::fs::File::open(program).await.map_err(host("read the menace binary"))?;
+    sandbox.put(Path::new(CONTAINER_DIRECTORY), &mut archive).await?;
+    let preset = serde_json::json!([job.inner_preset]).to_string();
     let archive = packed("preset.json", 0o644, preset.len() as u64, preset.as_bytes(), Vec::new());
-    let archive = archive.map_err(host("pack a preset"))?;
-    sandbox.put(Path::new(PLACE), &mut archive.as_slice()).await?;
+    let archive = archive.map_err(host("archive a preset"))?;
+    sandbox.put(Path::new(CONTAINER_DIRECTORY), &mut archive.as_slice()).await?;
     Ok(())
 }
 
 async fn check_program(sandbox: &dyn Sandbox, image: &str) -> Result<(), ContainerError> {
     let wrong = |reason: String| ContainerError::Program { image: image.to_owned(), reason };
-    match sandbox.exec(ExecRequest::new([format!("{PLACE}/menace"), "--version".into()])).await {
+    match sandbox.exec(ExecRequest::new([format!("{CONTAINER_DIRECTORY}/menace"), "--version".into()])).await
+    {
         Ok(outcome) if outcome.exit_code == Some(0) => Ok(()),
         Ok(outcome) => Err(wrong(last_lines(&outcome.stderr))),
-        // The file was put there a moment ago: it is its loader that is missing.
-        Err(SandboxError::Start { source, .. }) => Err(wrong(format!("it cannot be started: {source}"))),
+        // The file exists, so it is its loader that is missing.
+        Err(SandboxError::Start { source, .. }) => Err(wrong(format!("failed to start: {source}"))),
         Err(error) => Err(error.into()),
     }
 }
@@ -231,28 +234,28 @@ async fn check_python(sandbox: &dyn Sandbox, image: &str) -> Result<(), Containe
     }
 }
 
-fn ended(outcome: &ExecOutcome) -> ContainerError {
+fn exit_error(outcome: &ExecOutcome) -> ContainerError {
     let end = match (outcome.exit_code, outcome.signal) {
-        _ if outcome.oom => "too little memory".to_owned(),
+        _ if outcome.oom => "out of memory".to_owned(),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "neither code nor signal".to_owned(),
+        (None, None) => "neither exit code nor signal".to_owned(),
     };
-    ContainerError::Ended { end, said: last_lines(&outcome.stderr) }
+    ContainerError::Ended { end, stderr: last_lines(&outcome.stderr) }
 }
 
-/// The end of what was said.
+/// The last characters of a text.
 fn last_lines(text: &str) -> String {
     let text = text.trim();
-    let start = text.char_indices().rev().nth(MOST_SAID).map_or(0, |(index, _)| index);
+    let start = text.char_indices().rev().nth(STDERR_TAIL).map_or(0, |(index, _)| index);
     text.get(start..).unwrap_or_default().to_owned()
 }
 
-/// The files that menace wrote, without directories below. Nothing of an archive decides where it is written here.
+/// Files that menace wrote, without subdirectories. Paths in the archive do not decide where they are stored here.
 async fn written(sandbox: &dyn Sandbox) -> Result<BTreeMap<String, Vec<u8>>, ContainerError> {
     let mut archive = Vec::new();
-    sandbox.get(Path::new(&format!("{PLACE}/data")), &mut archive).await?;
-    unpacked(&archive).map_err(host("read what a container wrote"))
+    sandbox.get(Path::new(&format!("{CONTAINER_DIRECTORY}/data")), &mut archive).await?;
+    unpacked(&archive).map_err(host("read the files of the container"))
 }
 
 fn unpacked(archive: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
@@ -263,7 +266,7 @@ fn unpacked(archive: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
         let name = path.strip_prefix("data").ok().and_then(Path::to_str).unwrap_or_default().to_owned();
         let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
         if is_plain && entry.size() > LARGEST {
-            tracing::warn!("{name} of a container has {} bytes and is left there", entry.size());
+            tracing::warn!("skipping {name} of the container: {} bytes is too large", entry.size());
         } else if is_plain && entry.header().entry_type().is_file() {
             let mut content = Vec::new();
             entry.take(LARGEST).read_to_end(&mut content)?;
@@ -273,7 +276,7 @@ fn unpacked(archive: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// This program, in an archive.
+/// Archive of the menace binary.
 fn packed_program() -> Result<tempfile::NamedTempFile, AppError> {
     let pack = || {
         let program = std::fs::File::open(std::env::current_exe()?)?;
@@ -282,7 +285,7 @@ fn packed_program() -> Result<tempfile::NamedTempFile, AppError> {
         packed("menace", 0o755, length, program, file.reopen()?)?;
         Ok::<_, io::Error>(file)
     };
-    pack().map_err(|source| AppError::Host { action: "pack this program for containers", source })
+    pack().map_err(|source| AppError::Host { action: "archive the menace binary for containers", source })
 }
 
 fn packed<W: io::Write>(name: &str, mode: u32, length: u64, content: impl Read, to: W) -> io::Result<W> {
@@ -298,26 +301,27 @@ fn host(action: &'static str) -> impl Fn(io::Error) -> ContainerError {
     move |source| ContainerError::Host { action, source }
 }
 
-/// Whose containers they are: those of runs with this data directory, and none of the service's.
+/// Owner label of the containers: runs with this data directory. Containers of the service have another owner.
 fn owner(data: &Path) -> Result<String, AppError> {
-    let place = absolute(data)?;
-    let hash = blake3::hash(place.as_os_str().as_encoded_bytes()).to_hex();
+    let path = absolute(data)?;
+    let hash = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
     Ok(format!("run-{}", &hash[..16]))
 }
 
-/// Endings of names of settings that lead to files of this machine, which are not in the container.
-const OF_PLACES: [&str; 7] = ["_DIR", "_DIRS", "_FILE", "_PATH", "_DB", "_YAML", "_LOG"];
+/// Suffixes of settings with paths on this machine, which do not exist in the container.
+const PATH_SUFFIXES: [&str; 7] = ["_DIR", "_DIRS", "_FILE", "_PATH", "_DB", "_YAML", "_LOG"];
 
-/// Settings of this environment that hold inside as well.
-fn carried(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+/// Environment variables with settings that also apply in the container.
+fn container_variables(variables: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
     let is_ours = |name: &str| name.starts_with("SANDBOX_") || name.starts_with("ROI_");
     let is_carried = |(name, _): &(String, String)| {
         is_ours(name)
-            && !OF_PLACES.iter().any(|end| name.ends_with(end))
+            && !PATH_SUFFIXES.iter().any(|end| name.ends_with(end))
             && !name.starts_with("SANDBOX_DOCKER")
             && name != "SANDBOX_ENV_PRESETS"
     };
-    let own = [("HOME".to_owned(), PLACE.to_owned()), ("SANDBOX_DOCKER".to_owned(), "0".to_owned())];
+    let own =
+        [("HOME".to_owned(), CONTAINER_DIRECTORY.to_owned()), ("SANDBOX_DOCKER".to_owned(), "0".to_owned())];
     variables.filter(is_carried).chain(own).collect()
 }
 
@@ -326,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_go_along_and_places_of_this_machine_do_not() {
+    fn settings_are_passed_on_except_for_paths_and_secrets() {
         let variables = [
             ("SANDBOX_STUB_STRATEGY", "hostile"),
             ("SANDBOX_DATA_DIR", "/here"),
@@ -334,14 +338,16 @@ mod tests {
             ("SANDBOX_DOCKER", "1"),
             ("OPENAI_API_KEY", "secret"),
         ];
-        let carried = carried(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter());
+        let carried = container_variables(
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter(),
+        );
         let names: Vec<&str> = carried.keys().map(String::as_str).collect();
         assert_eq!(names, ["HOME", "SANDBOX_DOCKER", "SANDBOX_STUB_STRATEGY"]);
         assert_eq!(carried["SANDBOX_DOCKER"], "0");
     }
 
     #[test]
-    fn only_plain_files_are_taken_out() {
+    fn only_regular_files_are_read() {
         let mut builder = tar::Builder::new(Vec::new());
         for name in ["data/roi_history.json", "data/below/x", "other", "data/.hidden"] {
             let mut header = tar::Header::new_gnu();

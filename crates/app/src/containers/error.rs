@@ -17,16 +17,16 @@ pub(super) enum ContainerError {
     /// The image has no Python.
     #[error("no python3 in the image {image}: {reason} (set MENACE_SANDBOX_IMAGE to an image with Python)")]
     Python { image: String, reason: String },
-    /// menace ended in a way that says nothing about the repository.
-    #[error("menace ended with {end} in the container: {said}")]
-    Ended { end: String, said: String },
+    /// menace failed in the container; this says nothing about the repository.
+    #[error("menace failed in the container ({end}): {stderr}")]
+    Ended { end: String, stderr: String },
     /// The output is not a report.
     #[error("unreadable report from the container: {0}")]
     Report(serde_json::Error),
     /// The history file is invalid.
     #[error("unreadable history from the container: {0}")]
     History(String),
-    /// A file of this machine that the container needs.
+    /// A file operation on this machine failed.
     #[error("failed to {action}: {source}")]
     Host {
         action: &'static str,
@@ -39,8 +39,8 @@ pub(super) enum ContainerError {
 }
 
 impl ContainerError {
-    /// Whether a retry may succeed: the engine was gone or busy. A refusal is final.
-    pub(super) fn may_pass(&self) -> bool {
+    /// Whether a retry may succeed: the engine was unavailable or busy. A refusal is final.
+    pub(super) fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::Sandbox(
@@ -57,9 +57,9 @@ mod tests {
     #[test]
     fn a_refusal_is_not_retried() {
         let gone = SandboxError::Gone { id: "sb-1".into() };
-        assert!(ContainerError::from(gone).may_pass());
+        assert!(ContainerError::from(gone).is_transient());
         let refused = SandboxError::Refused { problem: "no image".into(), hint: String::new() };
-        assert!(!ContainerError::from(refused).may_pass());
-        assert!(!ContainerError::Ended { end: "70".into(), said: String::new() }.may_pass());
+        assert!(!ContainerError::from(refused).is_transient());
+        assert!(!ContainerError::Ended { end: "70".into(), stderr: String::new() }.is_transient());
     }
 }

@@ -1,4 +1,4 @@
-//! What one container is asked for: a preset, of which the container keeps some limits and menace inside does the rest.
+//! Job of one container: a preset whose CPU and memory limits the container enforces, and menace in it the rest.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::calling::RunSettings;
 
-/// The least memory in which menace and the interpreters that wait for calls can work: with 128 MiB the kernel killed it
-/// while it called examples/shop, with 192 it did not.
+/// Memory that menace and its warm interpreters need: with 128 MiB the kernel killed menace while it called
+/// examples/shop, with 192 MiB it did not.
 pub(super) const LEAST_MEMORY: u64 = 192 << 20;
 
-/// Where menace and its files are inside.
-pub(super) const PLACE: &str = "/tmp/menace";
+/// Directory of menace and its files in the container.
+pub(super) const CONTAINER_DIRECTORY: &str = "/tmp/menace";
 
-/// Modes that take processors or memory away, which in a container only the container can do.
-const OF_THE_CONTAINER: [FailureMode; 5] = [
+/// Failure modes that limit CPU or memory, which the container enforces.
+const CONTAINER_MODES: [FailureMode; 5] = [
     FailureMode::ResourceStrain,
     FailureMode::IoCpuStrain,
     FailureMode::Cpu,
@@ -24,22 +24,22 @@ const OF_THE_CONTAINER: [FailureMode; 5] = [
     FailureMode::Memory,
 ];
 
-/// A preset and how menace is to be asked for it.
+/// A preset and the command line of menace for it.
 #[derive(Debug, Clone)]
 pub(super) struct PresetContainerJob {
     pub(super) preset: Preset,
-    /// What menace inside is given: the preset without what the container does.
-    pub(super) inside: Map<String, Value>,
-    /// Processors of the container.
+    /// The preset for menace in the container, without the limits that the container enforces.
+    pub(super) inner_preset: Map<String, Value>,
+    /// CPU limit of the container.
     pub(super) cpus: Option<f64>,
-    /// Memory of the container.
+    /// Memory limit of the container.
     pub(super) memory: Option<u64>,
     arguments: Vec<String>,
-    /// What all presets of the run are compared with.
+    /// Name of the baseline preset of the run.
     baseline: String,
 }
 
-/// The jobs of a run. Presets that are only for some modules are for all of them here, once.
+/// The jobs of a run. A preset for some modules only is run once, for all modules.
 pub(super) fn jobs(
     settings: &RunSettings,
     python: Option<&str>,
@@ -63,28 +63,28 @@ pub(super) fn jobs(
 impl PresetContainerJob {
     fn of(preset: Preset, arguments: Vec<String>, baseline: String) -> Self {
         let limits = StressProfile::of(&preset, CallsPerCell::default()).limits;
-        let inside = without_limits(&preset);
-        Self { inside, cpus: limits.cpus, memory: limits.memory, preset, arguments, baseline }
+        let inner_preset = without_limits(&preset);
+        Self { inner_preset, cpus: limits.cpus, memory: limits.memory, preset, arguments, baseline }
     }
 
-    /// The command that is run inside.
+    /// Command that runs in the container.
     pub(super) fn command(&self) -> Vec<String> {
         let fixed = [
-            &format!("{PLACE}/menace"),
+            &format!("{CONTAINER_DIRECTORY}/menace"),
             "run",
             "/workspace",
             "--no-cache",
             "--json",
             "--only-these-presets",
             "--data-dir",
-            &format!("{PLACE}/data"),
+            &format!("{CONTAINER_DIRECTORY}/data"),
             "--preset-file",
-            &format!("{PLACE}/preset.json"),
+            &format!("{CONTAINER_DIRECTORY}/preset.json"),
         ];
         fixed.into_iter().map(str::to_owned).chain(self.arguments.iter().cloned()).collect()
     }
 
-    /// Its name, for people.
+    /// Display name of the preset.
     pub(super) fn title(&self) -> String {
         let name = self.preset.name();
         self.preset
@@ -92,22 +92,22 @@ impl PresetContainerJob {
             .map_or_else(|| name.to_owned(), |severity| format!("{name} ({severity})"))
     }
 
-    /// Its name as that of a directory.
+    /// Directory name of the preset.
     pub(super) fn file_name(&self) -> String {
         let plain = |one: char| if one.is_ascii_alphanumeric() || one == '-' { one } else { '_' };
         self.title().chars().map(plain).take(64).collect()
     }
 
-    /// The scenario that it is compared with inside; nothing if it is that itself.
+    /// Scenario that the preset is compared with; `None` for the baseline itself.
     pub(super) fn compared_with(&self) -> Option<&str> {
         (!self.preset.is_baseline()).then_some(self.baseline.as_str())
     }
 
-    /// Why it cannot be measured in a container at all.
+    /// Reason why the preset cannot be measured in a container.
     pub(super) fn void_reason(&self) -> Option<String> {
         let memory = self.memory.filter(|memory| *memory < LEAST_MEMORY)?;
         Some(format!(
-            "menace itself needs {} MiB in the container, and the preset allows {}; without SANDBOX_DOCKER each call has \
+            "menace needs {} MiB in the container, but the preset allows {} MiB; without SANDBOX_DOCKER each call has \
              its own limit",
             LEAST_MEMORY >> 20,
             memory >> 20
@@ -126,7 +126,7 @@ fn arguments(settings: &RunSettings, python: Option<&str>) -> Vec<String> {
     all
 }
 
-/// A preset without what only the container can do.
+/// A preset without the limits that the container enforces.
 fn without_limits(preset: &Preset) -> Map<String, Value> {
     let mut values = preset.values().clone();
     values.remove("CPU_LIMIT");
@@ -134,7 +134,7 @@ fn without_limits(preset: &Preset) -> Map<String, Value> {
     let modes: Vec<Value> = preset
         .failure_modes()
         .into_iter()
-        .filter(|mode| !OF_THE_CONTAINER.contains(mode))
+        .filter(|mode| !CONTAINER_MODES.contains(mode))
         .map(|mode| Value::from(mode.name()))
         .collect();
     if modes.is_empty() {
@@ -142,7 +142,7 @@ fn without_limits(preset: &Preset) -> Map<String, Value> {
     } else {
         values.insert("FAILURE_MODES".to_owned(), Value::Array(modes));
     }
-    // Without a mode it would lose the name that the mode gave it.
+    // Without its failure mode, the preset would lose the scenario name that derives from it.
     values.insert("SCENARIO_NAME".to_owned(), Value::from(preset.name()));
     values
 }
@@ -159,23 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn the_container_keeps_processors_and_memory_and_menace_does_the_rest() {
+    fn the_container_enforces_cpu_and_memory_limits_and_menace_the_rest() {
         let made = job(
             r#"{"FAILURE_MODES": "memory,hostile_input", "MEMORY_LIMIT": "512m", "CPU_LIMIT": "0.5", "DISK_LIMIT": "1Mi"}"#,
         );
         assert_eq!((made.cpus, made.memory), (Some(0.5), Some(512 << 20)));
-        assert_eq!(made.inside.get("DISK_LIMIT"), Some(&Value::from("1Mi")));
-        assert_eq!(made.inside["FAILURE_MODES"], serde_json::json!(["hostile_input"]));
-        assert!(!made.inside.contains_key("MEMORY_LIMIT") && !made.inside.contains_key("CPU_LIMIT"));
+        assert_eq!(made.inner_preset.get("DISK_LIMIT"), Some(&Value::from("1Mi")));
+        assert_eq!(made.inner_preset["FAILURE_MODES"], serde_json::json!(["hostile_input"]));
+        assert!(
+            !made.inner_preset.contains_key("MEMORY_LIMIT") && !made.inner_preset.contains_key("CPU_LIMIT")
+        );
         assert_eq!(made.void_reason(), None);
         assert_eq!(made.compared_with(), Some("normal"));
         assert!(made.command().ends_with(&["--seed".to_owned(), "7".to_owned()]));
     }
 
     #[test]
-    fn a_mode_that_takes_something_away_is_a_limit_of_the_container() {
+    fn a_failure_mode_becomes_a_limit_of_the_container() {
         let made = job(r#"{"FAILURE_MODES": ["memory"]}"#);
-        assert_eq!(made.inside["SCENARIO_NAME"], "memory");
+        assert_eq!(made.inner_preset["SCENARIO_NAME"], "memory");
         let reason = made.void_reason().unwrap();
         assert!(reason.contains("192 MiB") && reason.contains("allows 64"), "{reason}");
         assert!(job(r#"{"FAILURE_MODES": ["cpu"]}"#).cpus.is_some_and(|cpus| cpus < 1.0));
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_preset_is_no_path() {
+    fn a_preset_name_is_not_used_as_a_path() {
         assert_eq!(job(r#"{"SCENARIO_NAME": "../a b"}"#).file_name(), "___a_b");
     }
 }

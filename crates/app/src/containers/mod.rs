@@ -27,7 +27,7 @@ pub use report::{
     MergedContainerCycle, PresetContainerOutcome, PresetReport,
 };
 
-/// Measures every preset of the request in a container of its own. An interrupted round is the last one.
+/// Measures every preset of the request in its own container. An interrupted round is the last one.
 pub async fn run(
     context: &AppContext,
     request: &MeasureRequest,
@@ -65,7 +65,7 @@ async fn one_round(
     root: &str,
     mut containers: PresetContainers,
     jobs: &[PresetContainerJob],
-    place: &Path,
+    round_directory: &Path,
     stop: &watch::Receiver<bool>,
 ) -> Result<ContainerRunReport, AppError> {
     let mut presets = Vec::new();
@@ -86,7 +86,7 @@ async fn one_round(
         }
         match containers.run(job, &mut report).await {
             Ok(seen) => {
-                let directory = place.join(format!("{:02}-{}", number + 1, job.file_name()));
+                let directory = round_directory.join(format!("{:02}-{}", number + 1, job.file_name()));
                 keep(&directory, &seen.files)?;
                 match seen.history() {
                     Ok(history) => match report.record(seen, job) {
@@ -105,7 +105,7 @@ async fn one_round(
         }
         presets.push(report);
     }
-    // A preset whose limits had no effect was not measured.
+    // Presets whose limits had no effect do not count.
     histories.retain(|number, _| presets.get(*number).is_some_and(PresetReport::counts));
     let roi = merge(context, root, jobs, &histories)?;
     Ok(ContainerRunReport::new(containers.image(), presets, roi, *stop.borrow()))

@@ -23,13 +23,13 @@ pub struct ContainerRunReport {
     pub presets: Vec<PresetReport>,
     /// The merged cycle; `None` if nothing was measured.
     pub roi: Option<MergedContainerCycle>,
-    /// Errors that are not the repository's.
+    /// Errors that the repository did not cause.
     pub diagnostics: ContainerRunDiagnostics,
     /// Whether the user interrupted the round.
     pub is_interrupted: bool,
 }
 
-/// Errors of a round that are not the repository's.
+/// Errors of a round that the repository did not cause.
 #[derive(Debug, Default, Serialize)]
 pub struct ContainerRunDiagnostics {
     /// The last error of the engine or of a container.
@@ -50,7 +50,7 @@ pub struct PresetReport {
     cpus: Option<f64>,
     /// Memory limit of the container.
     memory_bytes: Option<u64>,
-    /// Scenario that it is compared with, whose failures belong to another preset.
+    /// Scenario that the preset is compared with; its failures belong to another preset.
     compared_with: Option<String>,
     /// Outcome of the preset.
     #[serde(flatten)]
@@ -69,11 +69,11 @@ pub enum PresetContainerOutcome {
         peak_bytes: Option<u64>,
         /// Report that menace printed in the container.
         report: Value,
-        /// The parts of that report that are used here.
+        /// Parts of that report that are used here.
         #[serde(skip)]
         summary: ContainerRunSummary,
     },
-    /// The measurement says nothing about the preset.
+    /// The measurement is void: it says nothing about the preset.
     Void {
         /// The reason.
         reason: String,
@@ -101,7 +101,7 @@ pub struct ContainerRunSummary {
 /// ROI of a run in a container.
 #[derive(Debug, Deserialize)]
 pub struct ContainerRoi {
-    /// Its level.
+    /// Level of the ROI.
     pub roi: Option<f64>,
 }
 
@@ -182,13 +182,13 @@ impl PresetReport {
     ) -> Result<(), ContainerError> {
         let summary = ContainerRunSummary::deserialize(&seen.report).map_err(ContainerError::Report)?;
         let usage = &seen.outcome.usage;
-        // Where the number of cores is unknown, every CPU limit has to have an effect.
+        // If the number of CPUs is unknown, every CPU limit must have had an effect.
         let limits = |cpus: f64| cores().is_none_or(|cores| cpus < cores);
         let is_throttled = usage.cpu_throttled_ms.is_some_and(|time| time > 0.0);
         let is_tight =
             |memory| seen.outcome.oom || usage.peak_rss_bytes.is_some_and(|peak| peak > memory / 2);
         self.outcome = if job.cpus.is_some_and(limits) && !is_throttled {
-            PresetContainerOutcome::Void { reason: "the CPU limit of the container throttled nothing".into() }
+            PresetContainerOutcome::Void { reason: "the CPU limit of the container had no effect".into() }
         } else if job.memory.is_some_and(|memory| !is_tight(memory)) {
             PresetContainerOutcome::Void { reason: "less than half of the container memory was used".into() }
         } else {

@@ -1,4 +1,4 @@
-//! Summary of a cycle, stored with the run: the report is made of it, also after a restart.
+//! Summary of a cycle, stored with the run, so that the report is complete after a restart.
 
 use std::collections::BTreeMap;
 
@@ -48,25 +48,25 @@ impl ModuleCycleSummary {
 impl AutoCycleSummary {
     pub(super) fn new(
         report: &RunReport,
-        worth: Option<&CycleReport>,
+        cycle: Option<&CycleReport>,
         inventory: &Inventory,
         seconds: f64,
     ) -> Self {
-        let next = worth.and_then(|worth| worth.forecast.as_ref()?.forecast.steps.first().copied());
+        let next = cycle.and_then(|cycle| cycle.forecast.as_ref()?.forecast.steps.first().copied());
         Self {
             calls: report.calls,
             failures: report.failures.len(),
-            roi: worth.and_then(|worth| worth.roi),
+            roi: cycle.and_then(|cycle| cycle.roi),
             forecast: next.map(|next| (next.value, next.interval)),
             seconds,
-            modules: modules(report, worth, inventory),
+            modules: modules(report, cycle, inventory),
         }
     }
 }
 
 fn modules(
     report: &RunReport,
-    worth: Option<&CycleReport>,
+    cycle: Option<&CycleReport>,
     inventory: &Inventory,
 ) -> BTreeMap<String, ModuleCycleSummary> {
     let paths: BTreeMap<&str, &str> =
@@ -80,7 +80,7 @@ fn modules(
         module.ended_well += of("ok") + of("rejected");
         module.n += cell.n;
     }
-    for row in worth.into_iter().flat_map(|worth| &worth.modules) {
+    for row in cycle.into_iter().flat_map(|cycle| &cycle.modules) {
         let module = found.entry(row.module.clone()).or_default();
         module.roi = Some(row.raroi.roi);
         module.complete.clone_from(&row.complete);

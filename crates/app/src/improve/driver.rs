@@ -1,4 +1,4 @@
-//! One cycle after the other.
+//! Driver of a run: executes cycles until a stop reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -37,11 +37,12 @@ use crate::measure::{
 use crate::tracking::{CycleReport, EnergyMeter, read_history_or_empty, synergy_rests};
 use crate::{AppContext, AppError, AppEvent, RequestError};
 
-/// The interpreter if nobody says which, and the one of the system.
-const ANY_PYTHON: &str = "python3";
+/// Default interpreter if none was selected, found on `PATH`.
+const DEFAULT_PYTHON: &str = "python3";
+/// Interpreter of the system.
 const SYSTEM_PYTHON: &str = "/usr/bin/python3";
-/// Calls that are spent on making the input of one failure smaller: proposals need a small one, not the smallest.
-const SHRINKING: usize = 32;
+/// Maximum number of calls for shrinking one failure: proposals need a small input, not the smallest.
+const SHRINK_CALLS: usize = 32;
 
 pub(super) struct AutoRunDriver<'a> {
     pub(super) context: &'a AppContext,
@@ -50,26 +51,26 @@ pub(super) struct AutoRunDriver<'a> {
     pub(super) id: RunId,
     pub(super) began_ms: i64,
     pub(super) progress: AutoRunState,
-    /// Test files of which a test did not pass when it began.
+    /// Test files with failing tests when the run started.
     pub(super) failing_suites: BTreeSet<String>,
-    /// What tests said of a commit, so that they need not be run again for it.
+    /// Commit and its test results, so that the tests are not run again for it.
     pub(super) suites: Option<(String, BaselineSuites)>,
 }
 
-/// What a cycle works with.
+/// Context of a cycle.
 pub(super) struct AutoCycleContext<'a> {
     /// The directory of the run.
     pub(super) directory: &'a Path,
     pub(super) tree: &'a Worktree,
     pub(super) bus: &'a RunEventBus,
-    /// What the cycle before measured of modules.
+    /// Metrics of the modules in the previous cycle.
     pub(super) previous: Option<&'a BTreeMap<String, BTreeMap<String, f64>>>,
 }
 
-/// How a cycle went.
+/// Result of a finished cycle.
 struct AutoCycleResult {
     report: Box<RunReport>,
-    worth: Option<CycleReport>,
+    cycle_report: Option<CycleReport>,
     end: CycleResult,
     seconds: f64,
 }
@@ -95,7 +96,7 @@ impl AutoRunDriver<'_> {
             cost: self.request.max_cost,
             tokens: self.request.max_tokens,
         };
-        // One that was killed had no time to write down what it took.
+        // A killed run had no time to save its elapsed time in the store.
         let seconds = elapsed_time::elapsed(&directory).unwrap_or(0.0).max(self.progress.seconds);
         let before = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         let _clock = ElapsedTimeWriter::start(&directory, began, before);
@@ -105,16 +106,17 @@ impl AutoRunDriver<'_> {
         }
         let mut cycles: Vec<AutoCycleResult> = Vec::new();
         let stop = loop {
-            let number = self.first_open(&cycles);
-            let previous = cycles.last().and_then(|cycle| cycle.worth.as_ref()).map(proposers::measured);
-            let around = AutoCycleContext {
+            let number = self.next_cycle_number(&cycles);
+            let previous =
+                cycles.last().and_then(|cycle| cycle.cycle_report.as_ref()).map(proposers::measured);
+            let cycle_context = AutoCycleContext {
                 directory: &directory,
                 tree: &tree,
                 bus: &bus,
                 previous: previous.as_ref(),
             };
             let cycle = self
-                .cycle(number, &around, &mut budget)
+                .cycle(number, &cycle_context, &mut budget)
                 .instrument(info_span!("cycle", number = number.cast_signed()));
             match cycle.await? {
                 None => {
@@ -124,7 +126,7 @@ impl AutoRunDriver<'_> {
                 }
                 Some(cycle) => cycles.push(cycle),
             }
-            self.ideas(&cycles, &around, &mut budget).await?;
+            self.ideas(&cycles, &cycle_context, &mut budget).await?;
             if let Some(stop) = self.stop(&cycles, number, &budget) {
                 break stop;
             }
@@ -134,37 +136,36 @@ impl AutoRunDriver<'_> {
         self.end(tree, &bus, &directory, (stop, budget.spent())).await
     }
 
-    /// New ideas, if it is time for some.
+    /// Requests ideas if they are due.
     async fn ideas(
         &self,
         cycles: &[AutoCycleResult],
-        around: &AutoCycleContext<'_>,
+        cycle_context: &AutoCycleContext<'_>,
         budget: &mut Budget,
     ) -> Result<(), AppError> {
         let Some(last) = cycles.last() else { return Ok(()) };
         let is_low = |cycle: &&AutoCycleResult| {
-            cycle
-                .worth
-                .as_ref()
-                .is_some_and(|worth| worth.delta.is_some_and(|delta| delta <= worth.roi_threshold))
+            cycle.cycle_report.as_ref().is_some_and(|cycle_report| {
+                cycle_report.delta.is_some_and(|delta| delta <= cycle_report.roi_threshold)
+            })
         };
         let so_far = ideas::IdeaRequestContext {
             context: self.context,
             store: self.store,
-            directory: around.directory,
+            directory: cycle_context.directory,
             repository: &self.progress.repository.display().to_string(),
             cycles: cycles.len(),
             low: cycles.iter().rev().take_while(is_low).count(),
         };
-        ideas::request_ideas(&so_far, &last.report, budget, around.bus).await
+        ideas::request_ideas(&so_far, &last.report, budget, cycle_context.bus).await
     }
 
-    /// Nothing can be kept if there are tests that nobody can run: that is said before anything is spent.
+    /// Runs the tests. Fails if they cannot be run, because then no patch could be kept.
     async fn check_tests(&mut self, tree: &Worktree) -> Result<(), AppError> {
         let scan = self.bench().scan(tree.root())?;
         let mut suites = BaselineSuites::of(&self.bench(), &scan.inventory).await?;
-        if suites.unavailable().is_some() && self.progress.python == ANY_PYTHON {
-            // Nobody said which interpreter, and the first one on the path may have no pytest where that of the system does.
+        if suites.unavailable().is_some() && self.progress.python == DEFAULT_PYTHON {
+            // The default interpreter on `PATH` may lack pytest although the one of the system has it.
             self.progress.python = SYSTEM_PYTHON.into();
             let others = BaselineSuites::of(&self.bench(), &scan.inventory).await?;
             if others.unavailable().is_none() {
@@ -185,8 +186,8 @@ impl AutoRunDriver<'_> {
         Ok(())
     }
 
-    /// The number of the next cycle: cycles of an earlier part that are complete are not made again.
-    fn first_open(&self, cycles: &[AutoCycleResult]) -> usize {
+    /// Number of the next cycle. A resumed run starts with its last recorded cycle.
+    fn next_cycle_number(&self, cycles: &[AutoCycleResult]) -> usize {
         if cycles.is_empty() {
             self.progress.begun.len().saturating_sub(1)
         } else {
@@ -194,18 +195,18 @@ impl AutoRunDriver<'_> {
         }
     }
 
-    /// Measures and improves. Nothing if its user ended it while it measured.
+    /// Measures and improves. `None` if the cycle was interrupted while it measured.
     async fn cycle(
         &mut self,
         number: usize,
-        around: &AutoCycleContext<'_>,
+        cycle_context: &AutoCycleContext<'_>,
         budget: &mut Budget,
     ) -> Result<Option<AutoCycleResult>, AppError> {
-        let AutoCycleContext { tree, bus, .. } = around;
+        let AutoCycleContext { tree, bus, .. } = cycle_context;
         let start = Instant::now();
         let is_known = number < self.progress.begun.len();
         if is_known {
-            // What was committed since is decided again, from what is written down.
+            // Later commits are dropped; their verdicts are reached again from recorded outcomes.
             tree.reset_to(&self.progress.begun[number].base).await?;
         }
         let bench = self.bench();
@@ -272,31 +273,38 @@ impl AutoRunDriver<'_> {
             budget.deadline(),
         )
         .await?;
-        let is_there = is_known && self.is_in_history(&begun);
-        let worth = self.worth(&scan.inventory, &end, &meter, &calling, is_there).await?;
-        record_roi(self.store, &begun.run, &end, worth.as_ref()).await?;
+        let is_recorded = is_known && self.is_in_history(&begun);
+        let cycle_report = self.track_cycle(&scan.inventory, &end, &meter, &calling, is_recorded).await?;
+        record_roi(self.store, &begun.run, &end, cycle_report.as_ref()).await?;
         let RunEnd::Finished(report) = end else { return Ok(None) };
         let (calls, failures) = (report.calls, report.failures.len());
-        let roi = worth.as_ref().and_then(|worth| worth.roi);
+        let roi = cycle_report.as_ref().and_then(|cycle_report| cycle_report.roi);
         bus.publish(RunEvent::Measured { cycle, calls, failures, roi }, now_ms()).await?;
         self.context.emit(AppEvent::CycleMeasured { cycle: number + 1, calls, failures, roi });
-        if let Some(worth) = &worth {
+        if let Some(cycle_report) = &cycle_report {
             let root = self.progress.repository.display().to_string();
             let history = read_history_or_empty(&self.context.data_directory(), &root);
-            progress::report_forecast(self.context, worth, synergy_rests(self.context, &history));
+            progress::report_forecast(self.context, cycle_report, synergy_rests(self.context, &history));
         }
         drop(calling);
         let end = self
-            .improve(&begun, &settings, &scan.inventory, around, budget, (&report, worth.as_ref()))
+            .improve(
+                &begun,
+                &settings,
+                &scan.inventory,
+                cycle_context,
+                budget,
+                (&report, cycle_report.as_ref()),
+            )
             .instrument(info_span!("improve", failures = failures.cast_signed()))
             .await?;
         let kept = end.judged.iter().filter(|one| one.verdict.kept).count();
         bus.publish(RunEvent::CycleEnded { cycle, proposals: end.judged.len(), kept }, now_ms()).await?;
         let seconds = start.elapsed().as_secs_f64();
         self.progress.begun[number].seen =
-            Some(AutoCycleSummary::new(&report, worth.as_ref(), &scan.inventory, seconds));
+            Some(AutoCycleSummary::new(&report, cycle_report.as_ref(), &scan.inventory, seconds));
         self.progress.save(self.store, &self.id).await?;
-        Ok(Some(AutoCycleResult { report, worth, end, seconds }))
+        Ok(Some(AutoCycleResult { report, cycle_report, end, seconds }))
     }
 
     fn settings(
@@ -305,36 +313,36 @@ impl AutoRunDriver<'_> {
         modules: &[String],
         number: usize,
     ) -> Result<RunSettings, AppError> {
-        // The same calls in each cycle: what changes between them is the code.
+        // The same calls in each cycle, so that only the code differs.
         let round = (number, self.progress.seed);
         let mut made = run_settings(self.context, &self.request.measure, inventory, modules, round)?;
-        // What a loop was begun with counts, not how it is gone on with.
+        // A resumed run keeps its original settings.
         made.timeout_ms = self.progress.timeout_ms;
-        made.shrinking = Some(SHRINKING);
+        made.shrinking = Some(SHRINK_CALLS);
         made.python.clone_from(&self.progress.python);
-        // Calls can be replayed after the worktree is gone.
+        // Calls can be replayed after the worktree is removed.
         made.repository.clone_from(&self.progress.repository);
         Ok(made)
     }
 
-    /// What a cycle is worth, in the history of the repository that its user named.
-    async fn worth(
+    /// Metrics and ROI of a cycle, recorded in the history of the user's repository instead of the worktree.
+    async fn track_cycle(
         &self,
         inventory: &Inventory,
         end: &RunEnd,
         meter: &EnergyMeter,
         calling: &RepositoryExecutor,
-        is_there: bool,
+        is_recorded: bool,
     ) -> Result<Option<CycleReport>, AppError> {
-        let mut of_user = inventory.clone();
-        of_user.root = self.progress.repository.display().to_string();
-        let worth = RunTrackingContext::of(self.context, &of_user, self.store)
+        let mut user_inventory = inventory.clone();
+        user_inventory.root = self.progress.repository.display().to_string();
+        let tracking = RunTrackingContext::of(self.context, &user_inventory, self.store)
             .await?
             .with_failing_suites(self.failing_suites.clone());
         let forecast_log: Option<&Path> = self.request.measure.forecast_log.as_deref();
-        // A cycle that is gone on with may be in the history already.
-        let is_left_out = is_there || !self.progress.modules.is_empty();
-        worth.cycle(forecast_log, end, is_left_out, meter, calling).await
+        // A resumed cycle may already be in the history.
+        let is_partial = is_recorded || !self.progress.modules.is_empty();
+        tracking.cycle(forecast_log, end, is_partial, meter, calling).await
     }
 
     fn is_in_history(&self, begun: &StartedCycle) -> bool {
@@ -360,7 +368,7 @@ impl AutoRunDriver<'_> {
             .map(|cycle| FinishedCycle {
                 report: &cycle.report,
                 judged: &cycle.end.judged,
-                converged: cycle.worth.as_ref().is_some_and(|worth| worth.converged),
+                converged: cycle.cycle_report.as_ref().is_some_and(|cycle_report| cycle_report.converged),
                 seconds: cycle.seconds,
             })
             .collect();
@@ -399,11 +407,11 @@ impl AutoRunDriver<'_> {
             patches,
         };
         let kept = finished.kept();
-        let place: PathBuf = self.request.report.clone().unwrap_or_else(|| directory.to_owned());
-        run_report::write(&finished, &place)?;
+        let report_directory: PathBuf = self.request.report.clone().unwrap_or_else(|| directory.to_owned());
+        run_report::write(&finished, &report_directory)?;
         let value = serde_json::to_value(&finished)?;
         self.store.set_run_state(&self.id, RunState::Finished, Some(now_ms()), Some(&value)).await?;
         tree.close(kept == 0).await?;
-        Ok(AutoEnd::Finished { report: Box::new(finished), directory: place })
+        Ok(AutoEnd::Finished { report: Box::new(finished), directory: report_directory })
     }
 }

@@ -1,4 +1,4 @@
-//! How long a loop has run, written down while it runs, so that `--max-time` also holds for one that was killed.
+//! Elapsed time of a run, recorded while it runs, so that `--max-time` also counts the time before a kill.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,23 +7,26 @@ use menace_analysis::write_atomically;
 use tokio::task::JoinHandle;
 
 const FILE: &str = "elapsed";
-/// A loop that is killed loses at most so much of the time that it took.
-const BETWEEN: Duration = Duration::from_secs(2);
+/// Interval between writes: the time that a killed run loses at most.
+const WRITE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Writes until it is dropped.
+/// Writes the elapsed time periodically until it is dropped.
 pub(super) struct ElapsedTimeWriter(JoinHandle<()>);
 
 impl ElapsedTimeWriter {
-    /// From now on, after so much was spent before.
+    /// Starts writing. `before` is the time that earlier parts of the run took.
     pub(super) fn start(directory: &Path, began: Instant, before: Duration) -> Self {
         let path = directory.join(FILE);
         Self(tokio::spawn(async move {
             loop {
                 let seconds = (before + began.elapsed()).as_secs_f64();
                 if let Err(error) = write_atomically(&path, format!("{seconds:.3}\n").as_bytes()) {
-                    tracing::warn!("--max-time would not hold after a kill: {}: {error}", path.display());
+                    tracing::warn!(
+                        "failed to write {}: {error}; after a kill, --max-time would not count this time",
+                        path.display()
+                    );
                 }
-                tokio::time::sleep(BETWEEN).await;
+                tokio::time::sleep(WRITE_INTERVAL).await;
             }
         }))
     }
@@ -35,7 +38,7 @@ impl Drop for ElapsedTimeWriter {
     }
 }
 
-/// What was written down last: seconds.
+/// Recorded time in seconds.
 pub(super) fn elapsed(directory: &Path) -> Option<f64> {
     std::fs::read_to_string(directory.join(FILE)).ok()?.trim().parse().ok()
 }
@@ -45,7 +48,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_earlier_parts_took_is_counted() {
+    async fn time_of_earlier_parts_is_counted() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(elapsed(directory.path()), None);
         let clock = ElapsedTimeWriter::start(directory.path(), Instant::now(), Duration::from_secs(40));

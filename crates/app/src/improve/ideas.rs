@@ -1,4 +1,4 @@
-//! New ideas, from a model, when cycles bring little or when it is time for some.
+//! Ideas from a model, requested at intervals and after cycles without a gain.
 
 use menace_engine::budget::Budget;
 use menace_engine::events::RunEventBus;
@@ -11,28 +11,28 @@ use super::{proposers, recall};
 use crate::calling::now_ms;
 use crate::{AppContext, AppError, AppEvent};
 
-/// What a loop has done so far.
+/// Context of a request for ideas.
 pub(super) struct IdeaRequestContext<'a> {
     pub(super) context: &'a AppContext,
     pub(super) store: &'a Store,
     /// The directory of the run.
     pub(super) directory: &'a std::path::Path,
     pub(super) repository: &'a str,
-    /// Cycles that ended.
+    /// Number of finished cycles.
     pub(super) cycles: usize,
-    /// Of them, those at the end whose ROI did not rise.
+    /// Number of the latest cycles in a row without a gain in ROI.
     pub(super) low: usize,
 }
 
-/// Failures that are shown.
-const SHOWN: usize = 12;
+/// Maximum number of failures in the prompt.
+const MAX_FAILURES: usize = 12;
 
-/// Whether it is time: every so many cycles, and after so many that brought little.
-fn is_time((every, retries): (usize, usize), cycles: usize, low: usize) -> bool {
+/// Whether ideas are due: every `every` cycles, and after `retries` cycles without a gain.
+fn is_due((every, retries): (usize, usize), cycles: usize, low: usize) -> bool {
     every > 0 && (cycles.is_multiple_of(every) || (retries > 0 && low >= retries))
 }
 
-/// Asks for ideas if it is time, and remembers them: later questions show those that fit.
+/// Requests ideas if they are due, and stores them in the memory for later prompts.
 pub(super) async fn request_ideas(
     so_far: &IdeaRequestContext<'_>,
     report: &RunReport,
@@ -40,15 +40,15 @@ pub(super) async fn request_ideas(
     bus: &RunEventBus,
 ) -> Result<(), AppError> {
     let settings = &so_far.context.settings().improvement;
-    let rhythm = (settings.brainstorm_interval as usize, settings.brainstorm_retries as usize);
-    if !is_time(rhythm, so_far.cycles, so_far.low) || report.failures.is_empty() {
+    let schedule = (settings.brainstorm_interval as usize, settings.brainstorm_retries as usize);
+    if !is_due(schedule, so_far.cycles, so_far.low) || report.failures.is_empty() {
         return Ok(());
     }
     let Some(model) = proposers::model(so_far.context, so_far.directory)? else { return Ok(()) };
     let failing: Vec<String> = report
         .failures
         .iter()
-        .take(SHOWN)
+        .take(MAX_FAILURES)
         .map(|failure| {
             let what = failure.exception.as_deref().unwrap_or(failure.kind.name());
             let message = failure.message.lines().next().unwrap_or_default();
@@ -82,12 +82,12 @@ pub(super) async fn request_ideas(
 
 #[cfg(test)]
 mod tests {
-    use super::is_time;
+    use super::is_due;
 
     #[test]
-    fn ideas_come_in_turn_and_when_nothing_helps_and_not_at_all_unless_wanted() {
-        assert!(!is_time((0, 3), 4, 9));
-        assert!(is_time((2, 3), 4, 0) && !is_time((2, 3), 3, 0));
-        assert!(is_time((10, 3), 4, 3) && !is_time((10, 3), 4, 2) && !is_time((10, 0), 4, 9));
+    fn ideas_are_due_at_intervals_and_after_cycles_without_a_gain_if_enabled() {
+        assert!(!is_due((0, 3), 4, 9));
+        assert!(is_due((2, 3), 4, 0) && !is_due((2, 3), 3, 0));
+        assert!(is_due((10, 3), 4, 3) && !is_due((10, 3), 4, 2) && !is_due((10, 0), 4, 9));
     }
 }

@@ -1,4 +1,4 @@
-//! The improving half of a cycle: proposals and their verification.
+//! Second half of a cycle: proposals and their verification.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,21 +21,21 @@ use crate::calling::{RunSettings, now_ms};
 use crate::repository::{cache_directory, orphan_options};
 use crate::tracking::CycleReport;
 
-/// Largest loss of robustness that is allowed under any scenario.
+/// Maximum loss of robustness under any scenario.
 const MARGIN: f64 = 0.02;
 
 impl AutoRunDriver<'_> {
-    /// Asks the proposers, and keeps the proposals that are better.
+    /// Requests proposals, verifies them, and keeps those that are better.
     pub(super) async fn improve(
         &self,
         begun: &StartedCycle,
         settings: &RunSettings,
         inventory: &Inventory,
-        around: &AutoCycleContext<'_>,
+        cycle_context: &AutoCycleContext<'_>,
         budget: &mut Budget,
-        (report, worth): (&RunReport, Option<&CycleReport>),
+        (report, cycle_report): (&RunReport, Option<&CycleReport>),
     ) -> Result<CycleResult, AppError> {
-        let AutoCycleContext { directory, tree, bus, previous } = around;
+        let AutoCycleContext { directory, tree, bus, previous } = cycle_context;
         let bench = self.bench();
         let repository = self.progress.repository.display().to_string();
         let ledger = Ledger::read(self.store, &repository, &self.id, begun.first).await?;
@@ -46,10 +46,10 @@ impl AutoRunDriver<'_> {
             directory,
             inventory,
             python: &self.progress.python,
-            worth,
+            cycle_report,
             previous: *previous,
         };
-        let mut improver = CycleRunner {
+        let mut runner = CycleRunner {
             workbench: &bench,
             store: self.store,
             tree,
@@ -83,18 +83,18 @@ impl AutoRunDriver<'_> {
                 Budget::new(BudgetLimits::default(), Instant::now(), Duration::ZERO),
             ),
         };
-        let ranking: BTreeMap<String, f64> = worth
-            .map(|worth| worth.modules.iter().map(|row| (row.module.clone(), row.raroi.raroi)).collect())
+        let ranking: BTreeMap<String, f64> = cycle_report
+            .map(|cycle| cycle.modules.iter().map(|row| (row.module.clone(), row.raroi.raroi)).collect())
             .unwrap_or_default();
-        let end = improver.cycle(report, &ranking).await;
-        *budget = improver.budget;
+        let end = runner.cycle(report, &ranking).await;
+        *budget = runner.budget;
         listener.abort();
         Ok(end?)
     }
 
     pub(super) fn bench(&self) -> LocalWorkbench {
         let excluded = &self.context.settings().scan.exclude_dirs;
-        // Excluded orphans have to be classified first.
+        // Orphans must be classified before they can be excluded.
         let orphans = &self.context.settings().orphans;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         LocalWorkbench {

@@ -1,4 +1,4 @@
-//! What the loop works with on this machine.
+//! Workbench of the engine on this machine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use menace_sandbox::native::{NativeBackend, NativeOptions};
 
 use crate::calling::RepositoryExecutor;
 
-/// This machine.
+/// Workbench on this machine.
 pub(super) struct LocalWorkbench {
     pub(super) python: String,
     pub(super) exclude: Vec<String>,
@@ -32,7 +32,7 @@ impl Workbench for LocalWorkbench {
             orphans: self.orphans.clone(),
             weigh: false,
         };
-        // How often a file changed is a matter of the repository, and not of a copy.
+        // A copy has no git history, so there is no churn.
         let no_churn = || Err("a copy has no history".to_owned());
         scan(root, &options, &SilentScanObserver, no_churn)
             .map_err(|error| EngineError::Scan(error.to_string()))

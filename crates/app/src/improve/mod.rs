@@ -40,13 +40,13 @@ pub use run_report::{AutoRunCost, AutoRunReport, ModuleChange, share, spent, unm
 use run_state::{AutoRunLimits, AutoRunState};
 pub use stop_reason::{ConvergenceReason, RunStopReason};
 
-/// Timeout of a call if none is given: verification waits for it on both sides of every proposal.
+/// Default timeout of a call; verification waits for it before and after every proposal.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Request for a run of the autonomous loop.
+/// Request for a run of `menace auto`.
 #[derive(Debug, Clone, Default)]
 pub struct AutoRequest {
-    /// The measurements of every cycle. `runs` limits the number of cycles.
+    /// Options of the measurements in every cycle. `runs` limits the number of cycles.
     pub measure: MeasureRequest,
     /// Time limit.
     pub max_time: Option<Duration>,
@@ -127,7 +127,7 @@ pub async fn unfinished(context: &AppContext, repository: &Path) -> Result<Optio
     Ok(found)
 }
 
-/// Prepares the continuation of a run. One that is recorded as running has died, because its lock is free.
+/// Prepares to resume a run. A run recorded as running whose lock is free has died.
 async fn recover(
     context: &AppContext,
     store: &Store,
@@ -144,7 +144,7 @@ async fn recover(
         let at_ms = store.last_event_ms(&found.id).await?.unwrap_or(found.began_ms);
         recovery_file::failed(&data, &found.id.to_string(), at_ms, "its process died")?;
     }
-    // If this process is killed, too, the run is recorded as running again.
+    // If this process dies too, the run is found in this state again.
     store.set_run_state(&found.id, RunState::Running, None, None).await?;
     recovery_file::restarted(&data)?;
     Ok((found.id, found.began_ms, found.progress, lock))
@@ -166,7 +166,7 @@ async fn begin(
     progress.preset_file = measure.preset_files.iter().map(absolute).collect::<Result<_, _>>()?;
     let is_given = !progress.preset_file.is_empty() || context.settings().presets.env_presets.is_some();
     if progress.preset_count.is_none() && !is_given {
-        // Every cycle has one preset of each kind of stress; generated ones would only take longer.
+        // Every cycle has one preset for each kind of stress; generated presets would only add time.
         progress.preset_count = Some(0);
     }
     progress.allow_behaviour_change = request.allow_behaviour_change;

@@ -1,4 +1,4 @@
-//! Orphans before each cycle: which of them are called, and which are not changed.
+//! Selection of the modules of a cycle: orphans that are called, and orphans that are not changed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::{AppContext, AppError, AppEvent, OrphanSelection};
 pub(super) struct CycleModuleSelection {
     /// Paths of the modules to call; empty for all.
     pub(super) modules: Vec<String>,
-    /// No proposals are requested for these.
+    /// Paths of modules without proposals.
     pub(super) left_alone: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn select_cycle_modules(
         write_orphan_files(&context.data_directory(), &inventory.orphans, files)?;
     }
     if !progress.modules.is_empty() {
-        // Modules that are named are called, orphans or not.
+        // Named modules are called even if they are orphans.
         return Ok(CycleModuleSelection {
             modules: resolve_module_paths(inventory, &progress.modules)?,
             ..CycleModuleSelection::default()
@@ -61,14 +61,14 @@ fn of(inventory: &Inventory, left_out: &BTreeSet<String>) -> (CycleModuleSelecti
         modules =
             callable_sections(inventory, &[]).into_iter().map(|target| target.path).filter(is_in).collect();
     }
-    let is_over = |orphan: &&Orphan| matches!(orphan.class, OrphanClass::Redundant | OrphanClass::Legacy);
+    let is_obsolete = |orphan: &&Orphan| matches!(orphan.class, OrphanClass::Redundant | OrphanClass::Legacy);
     let named = |orphan: &Orphan| (orphan.class, orphan.path.clone());
     let (included, excluded): (Vec<&Orphan>, Vec<&Orphan>) =
         inventory.orphans.iter().partition(|orphan| is_in(&orphan.path));
-    let left_alone = inventory.orphans.iter().filter(is_over).map(|orphan| orphan.path.clone());
+    let left_alone = inventory.orphans.iter().filter(is_obsolete).map(|orphan| orphan.path.clone());
     let selection =
         CycleModuleSelection { modules: modules.into_iter().collect(), left_alone: left_alone.collect() };
-    let unchanged = included.iter().copied().filter(is_over).map(named).collect();
+    let unchanged = included.iter().copied().filter(is_obsolete).map(named).collect();
     let orphans = OrphanSelection {
         included: included.into_iter().map(named).collect(),
         excluded: excluded.into_iter().map(named).collect(),
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// A module that is needed, one that is not, and one whose name says that it is left over.
+    /// An imported module, an isolated one, and one whose name marks it as legacy.
     fn inventory() -> (tempfile::TempDir, Inventory) {
         let body = "def total(prices, rate):\n    result = 0\n    for price in prices:\n        result += price * rate\n    if result < 0:\n        raise ValueError(result)\n    return round(result, 2)\n";
         let directory = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn orphans_are_called_unless_a_setting_excludes_them_and_leftovers_are_not_changed() {
+    fn orphans_are_called_unless_excluded_and_legacy_ones_are_not_changed() {
         let (_directory, inventory) = inventory();
         let (all, orphans) = of(&inventory, &BTreeSet::new());
         assert_eq!(

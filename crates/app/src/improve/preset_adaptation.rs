@@ -1,4 +1,4 @@
-//! What a cycle runs under: presets as they were chosen, or adapted to what cycles before it measured.
+//! Presets of a cycle: as selected, or adapted to the measurements of earlier cycles.
 
 use std::fmt;
 use std::fs::File;
@@ -22,16 +22,16 @@ use crate::text::count;
 use crate::tracking::{CycleThresholds, lock, read_history_or_empty};
 use crate::{AppContext, AppError, AppEvent};
 
-/// Where the presets of a cycle come from.
+/// Origin of the presets of a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CyclePresetOrigin {
-    /// A file that somebody wrote, which is never adapted.
+    /// A preset file, which is never adapted.
     StaticFile,
-    /// The rules of adaptation.
+    /// Adapted by rules to the history.
     History,
-    /// A policy that learns.
+    /// Adapted by a learned policy.
     Policy,
-    /// The usual choice, because the history says nothing.
+    /// Selected without adaptation.
     Chosen,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for CyclePresetOrigin {
     }
 }
 
-/// How a cycle that began before was asked for. It goes on under the same, whatever the history says by now.
+/// Settings of a started cycle. A resumed cycle keeps them, even if the history has changed since.
 pub(super) async fn settings_of_started_cycle(
     context: &AppContext,
     store: &Store,
@@ -60,7 +60,7 @@ pub(super) async fn settings_of_started_cycle(
     Ok(Some(settings))
 }
 
-/// Adapts the presets of a cycle, says so, and returns where they come from.
+/// Adapts the presets of a cycle, reports it, and returns their origin.
 pub(super) fn adapt_presets(
     context: &AppContext,
     request: &AutoRequest,
@@ -70,7 +70,7 @@ pub(super) fn adapt_presets(
 ) -> Result<CyclePresetOrigin, AppError> {
     let written = &context.settings().presets;
     LearningStrategy::of_name(written.preset_rl_strategy.as_deref())?;
-    let means = if !progress.preset_file.is_empty() {
+    let method = if !progress.preset_file.is_empty() {
         PresetAdaptationMethod::StaticFile
     } else if written.env_presets.is_some() {
         PresetAdaptationMethod::Written
@@ -84,7 +84,7 @@ pub(super) fn adapt_presets(
     let history = read_history_or_empty(&context.data_directory(), &repository);
     let presets: Result<Vec<Preset>, PresetError> =
         settings.presets.iter().map(StoredPreset::preset).collect();
-    let (origin, made) = adapt_with(&means, presets?, &trend(context, &history))?;
+    let (origin, made) = adapt_with(&method, presets?, &trend(context, &history))?;
     for (stored, preset) in settings.presets.iter_mut().zip(&made.presets) {
         stored.set_preset(preset);
     }
@@ -95,22 +95,22 @@ pub(super) fn adapt_presets(
         changed: made.decisions.len(),
         observations: made.seen.clone(),
     });
-    let told = decision_lines(run, cycle, origin, &made);
+    let lines = decision_lines(run, cycle, origin, &made);
     if let Some(path) = &request.adaptation_log {
-        append(path, &told)?;
+        append(path, &lines)?;
     } else if written.preset_debug {
-        for line in &told {
+        for line in &lines {
             context.emit(AppEvent::PresetAdaptationDetail { line: line.clone() });
         }
     }
     Ok(origin)
 }
 
-/// What presets are adapted with.
+/// Method of adaptation.
 enum PresetAdaptationMethod<'a> {
-    /// Not at all: a file says what they are.
+    /// No adaptation: presets from a file.
     StaticFile,
-    /// Not at all: a variable says what they are.
+    /// No adaptation: presets from `SANDBOX_ENV_PRESETS`.
     Written,
     Rules,
     Policy {
@@ -121,23 +121,24 @@ enum PresetAdaptationMethod<'a> {
 }
 
 fn adapt_with(
-    means: &PresetAdaptationMethod<'_>,
+    method: &PresetAdaptationMethod<'_>,
     presets: Vec<Preset>,
     trend: &MetricTrend,
 ) -> Result<(CyclePresetOrigin, AdaptedPresets), AppError> {
-    let as_they_are = |presets, why: &str| AdaptedPresets {
+    let unchanged = |presets, why: &str| AdaptedPresets {
         presets,
         decisions: Vec::new(),
         seen: vec![why.to_owned()],
         is_decided: false,
     };
-    Ok(match means {
+    Ok(match method {
         PresetAdaptationMethod::StaticFile => {
-            (CyclePresetOrigin::StaticFile, as_they_are(presets, "what a file says is not adapted"))
+            (CyclePresetOrigin::StaticFile, unchanged(presets, "presets from a file are not adapted"))
         }
-        PresetAdaptationMethod::Written => {
-            (CyclePresetOrigin::Chosen, as_they_are(presets, "what SANDBOX_ENV_PRESETS says is not adapted"))
-        }
+        PresetAdaptationMethod::Written => (
+            CyclePresetOrigin::Chosen,
+            unchanged(presets, "presets from SANDBOX_ENV_PRESETS are not adapted"),
+        ),
         PresetAdaptationMethod::Rules => {
             let made = adapt(presets, trend, &machine());
             (
@@ -156,7 +157,7 @@ fn adapt_with(
     })
 }
 
-/// Whoever learns holds the lock, so that two loops do not lose what the other learned.
+/// Adapts by the policy, under its file lock, so that concurrent runs do not lose updates.
 fn by_policy(
     path: &Path,
     seed: u64,
@@ -171,7 +172,7 @@ fn by_policy(
     Ok(made)
 }
 
-/// This one. Without knowing how many cores there are, one is sure.
+/// Resources of this machine; one CPU if their number is unknown.
 fn machine() -> MachineResources {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let system = rustix::system::sysinfo();
@@ -179,7 +180,7 @@ fn machine() -> MachineResources {
     MachineResources { cpus: cores as f64, memory: memory as f64 }
 }
 
-/// What was measured, with what counts as little in this repository.
+/// Trend of the metrics, with the thresholds of this repository.
 fn trend(context: &AppContext, history: &RoiHistory) -> MetricTrend {
     let thresholds = CycleThresholds::of(context, history);
     MetricTrend {
@@ -202,7 +203,7 @@ fn line(origin: CyclePresetOrigin, made: &AdaptedPresets) -> String {
     format!("{origin}{how_many} ({})", made.seen.join("; "))
 }
 
-/// What there is to know about adaptation in a cycle: what was seen, and each decision.
+/// Log lines of an adaptation: the observations, and each decision.
 fn decision_lines(
     run: &RunId,
     cycle: usize,
@@ -214,7 +215,7 @@ fn decision_lines(
     lines
 }
 
-/// Adds lines to a file; what earlier runs wrote stays.
+/// Appends lines to a file.
 fn append(path: &Path, lines: &[String]) -> Result<(), AppError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).file("create", parent)?;
@@ -241,15 +242,15 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_wrote_is_never_adapted_and_the_rest_is_if_there_is_a_reason() {
-        for (means, roi, origin, memory) in [
+    fn given_presets_are_never_adapted_and_others_only_after_a_stall() {
+        for (method, roi, origin, memory) in [
             (PresetAdaptationMethod::StaticFile, &[0.5; 4][..], "static file", "256Mi"),
             (PresetAdaptationMethod::Written, &[0.5; 4], "chosen", "256Mi"),
             (PresetAdaptationMethod::Rules, &[0.5; 4], "adapted to the history", "512Mi"),
             (PresetAdaptationMethod::Rules, &[0.5, 0.4, 0.2, 0.1], "chosen", "256Mi"),
             (PresetAdaptationMethod::Rules, &[0.5], "chosen", "256Mi"),
         ] {
-            let (found, made) = adapt_with(&means, presets(), &trend(roi)).unwrap();
+            let (found, made) = adapt_with(&method, presets(), &trend(roi)).unwrap();
             assert_eq!(found.to_string(), origin, "{roi:?}");
             assert_eq!(made.presets[1].text("MEMORY_LIMIT"), Some(memory), "{origin}");
             assert!(!made.seen.is_empty() && line(found, &made).contains(origin));
@@ -260,23 +261,23 @@ mod tests {
     fn a_policy_learns_across_runs_and_never_overwrites_another_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("policies/preset.json");
-        let means = |number| PresetAdaptationMethod::Policy { path: &path, seed: 0, number };
-        assert_eq!(adapt_with(&means(0), presets(), &trend(&[0.5])).unwrap().0, CyclePresetOrigin::Chosen);
-        let first = adapt_with(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
-        let again = adapt_with(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
-        assert_eq!(first, again, "a cycle that is decided again is decided alike");
+        let method = |number| PresetAdaptationMethod::Policy { path: &path, seed: 0, number };
+        assert_eq!(adapt_with(&method(0), presets(), &trend(&[0.5])).unwrap().0, CyclePresetOrigin::Chosen);
+        let first = adapt_with(&method(1), presets(), &trend(&[0.5; 4])).unwrap();
+        let again = adapt_with(&method(1), presets(), &trend(&[0.5; 4])).unwrap();
+        assert_eq!(first, again, "the same cycle gets the same decision again");
         assert_eq!(first.0, CyclePresetOrigin::Policy);
-        adapt_with(&means(2), presets(), &trend(&[0.5, 0.5, 0.5, 0.5, 0.9])).unwrap();
+        adapt_with(&method(2), presets(), &trend(&[0.5, 0.5, 0.5, 0.5, 0.9])).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("\"count\": 1"), "{text}");
         std::fs::write(&path, "not a policy").unwrap();
-        let error = adapt_with(&means(3), presets(), &trend(&[0.5; 6])).unwrap_err();
+        let error = adapt_with(&method(3), presets(), &trend(&[0.5; 6])).unwrap_err();
         assert!(matches!(error, AppError::Policy(AdaptationPolicyError::Foreign { .. })), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a policy");
     }
 
     #[test]
-    fn the_log_is_added_to() {
+    fn the_log_is_appended_to() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("logs/preset_debug.log");
         let (origin, made) =

@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::tracking::CycleReport;
 use crate::{AppContext, AppEvent};
 
-/// Reports the expectations for the next cycle.
+/// Reports the forecast for the next cycle.
 pub(super) fn report_forecast(context: &AppContext, cycle: &CycleReport, synergy: SynergyConvergence) {
     context.emit(AppEvent::CycleForecast {
         forecast: cycle.forecast.clone().map(Box::new),

@@ -1,4 +1,4 @@
-//! Who is asked for changes: the built-in transforms, and a model if there is one.
+//! Proposers of a run: the built-in transforms, and a model if one is configured.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use crate::error::FileContext;
 use crate::tracking::CycleReport;
 use crate::{AppContext, AppError, ModelChoice, RequestError};
 
-/// Where templates of prompts are looked for, beside those that are built in.
+/// Directory of prompt templates that override the built-in ones.
 const TEMPLATES: &str = "templates/auto_prompts";
-/// Where the answers of a model are kept, in the directory of a run.
+/// File of recorded model answers in the directory of a run.
 const ANSWERS: &str = "answers.jsonl";
 
-/// What is known when they are asked.
+/// Context for creating the proposers.
 pub(super) struct ProposerSetup<'a> {
     pub(super) context: &'a AppContext,
     /// The directory of the run.
     pub(super) directory: &'a Path,
     pub(super) inventory: &'a Inventory,
     pub(super) python: &'a str,
-    pub(super) worth: Option<&'a CycleReport>,
-    /// The cycle before.
+    pub(super) cycle_report: Option<&'a CycleReport>,
+    /// Metrics of the modules in the previous cycle.
     pub(super) previous: Option<&'a BTreeMap<String, BTreeMap<String, f64>>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn model_choice(context: &AppContext) -> ModelChoice {
     }
 }
 
-/// A model whose answers are written down in the directory of the run, so that it goes on with them after any end.
+/// The model. Its answers are recorded in the directory of the run, so that a resumed run reuses them.
 pub(super) fn model(
     context: &AppContext,
     directory: &Path,
@@ -66,7 +66,7 @@ pub(super) fn model(
     Ok(Some(Box::new(RecordedModel::new(Box::new(HttpModel::new(endpoint)?), known, files))))
 }
 
-/// What the model costs.
+/// Prices of the model.
 pub(super) fn pricing(context: &AppContext) -> ModelPricing {
     let settings = &context.settings().language_model;
     ModelPricing {
@@ -76,7 +76,7 @@ pub(super) fn pricing(context: &AppContext) -> ModelPricing {
 }
 
 impl ProposerSetup<'_> {
-    /// Everybody, the cheapest first.
+    /// The enabled proposers, cheapest first.
     pub(super) fn proposers(
         &self,
         recall: Option<Box<dyn PatchRecall>>,
@@ -92,12 +92,12 @@ impl ProposerSetup<'_> {
         {
             let pricing = pricing(self.context);
             let retries = settings.improvement.patch_retries.saturating_sub(1) as usize;
-            all.push(Box::new(LlmProposer::new(model, self.wording()?, pricing, retries, recall)));
+            all.push(Box::new(LlmProposer::new(model, self.prompt_settings()?, pricing, retries, recall)));
         }
         Ok(all)
     }
 
-    fn wording(&self) -> Result<PromptSettings, AppError> {
+    fn prompt_settings(&self) -> Result<PromptSettings, AppError> {
         let settings = self.context.settings();
         let (gpt, agent) = (&settings.language_model, &settings.visual_agent);
         let templates =
@@ -124,7 +124,7 @@ impl ProposerSetup<'_> {
     }
 
     fn standings(&self) -> BTreeMap<String, ModuleMetricHistory> {
-        let Some(worth) = self.worth else { return BTreeMap::new() };
+        let Some(cycle_report) = self.cycle_report else { return BTreeMap::new() };
         let before = |module: &str, name: &str| self.previous?.get(module)?.get(name).copied();
         let of = |row: &crate::tracking::CycleModuleRow| ModuleMetricHistory {
             metrics: row
@@ -134,14 +134,14 @@ impl ProposerSetup<'_> {
                 .collect(),
             roi_deltas: row.delta.into_iter().collect(),
         };
-        worth.modules.iter().map(|row| (row.module.clone(), of(row))).collect()
+        cycle_report.modules.iter().map(|row| (row.module.clone(), of(row))).collect()
     }
 }
 
-/// What a cycle measured of modules, for the next one to compare with.
-pub(super) fn measured(worth: &CycleReport) -> BTreeMap<String, BTreeMap<String, f64>> {
+/// Metrics of the modules in a cycle, for comparison in the next one.
+pub(super) fn measured(cycle_report: &CycleReport) -> BTreeMap<String, BTreeMap<String, f64>> {
     let metrics = |row: &crate::tracking::CycleModuleRow| {
         row.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
     };
-    worth.modules.iter().map(|row| (row.module.clone(), metrics(row))).collect()
+    cycle_report.modules.iter().map(|row| (row.module.clone(), metrics(row))).collect()
 }

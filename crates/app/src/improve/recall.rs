@@ -1,4 +1,4 @@
-//! What helped before, for those who propose changes.
+//! Recall of memories for prompts.
 
 use async_trait::async_trait;
 use menace_engine::memory::{Memory, MemoryScope, MemoryTag};
@@ -9,13 +9,13 @@ use crate::calling;
 use crate::text::shortened;
 use crate::{AppContext, AppError};
 
-/// The memory of the loop.
+/// The memory of a run.
 pub(super) fn memory(context: &AppContext, store: &Store) -> Result<Memory, AppError> {
     Ok(calling::memory(context, store.clone())?)
 }
 
-/// What a repository taught before a time. What was learned later is left out, so that a cycle that is gone on with asks the
-/// same questions.
+/// Recalls memories of a repository from before a time. Later ones are left out, so that a resumed cycle sends the same
+/// prompts.
 pub(super) fn recall(
     context: &AppContext,
     store: &Store,
@@ -32,19 +32,19 @@ struct RepositoryMemoryRecall {
     before_ms: i64,
 }
 
-/// Memories that are looked through for each that is shown.
-const LOOKED_THROUGH: usize = 8;
-/// Letters of one.
-const LONGEST: usize = 600;
+/// Number of memories to fetch for each one in the prompt, because some are filtered out.
+const FETCH_FACTOR: usize = 8;
+/// Maximum length of a prompt or answer in a memory.
+const MAX_LENGTH: usize = 600;
 
 #[async_trait]
 impl PatchRecall for RepositoryMemoryRecall {
     async fn relevant(&self, seen: &str, most: usize) -> Vec<String> {
         let scope = MemoryScope { tag: None, repository: Some(self.repository.clone()) };
-        let found = match self.memory.relevant(seen, &scope, most * LOOKED_THROUGH).await {
+        let found = match self.memory.relevant(seen, &scope, most * FETCH_FACTOR).await {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!("nothing is remembered: {error}");
+                tracing::warn!("failed to search the memory: {error}");
                 return Vec::new();
             }
         };
@@ -55,7 +55,11 @@ impl PatchRecall for RepositoryMemoryRecall {
             .filter(|memory| memory.at_ms < self.before_ms && memory.tag != MemoryTag::Feedback.name())
             .take(most)
             .map(|memory| {
-                format!("{} → {}", shortened(&memory.prompt, LONGEST), shortened(&memory.response, LONGEST))
+                format!(
+                    "{} → {}",
+                    shortened(&memory.prompt, MAX_LENGTH),
+                    shortened(&memory.response, MAX_LENGTH)
+                )
             })
             .collect()
     }

@@ -1,4 +1,4 @@
-//! `recovery.json`: how often runs were resumed, and the last failure.
+//! `recovery.json`: number of resumed runs and the last failure.
 
 use std::path::{Path, PathBuf};
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn restarts_are_counted_and_a_foreign_file_is_left_alone() {
+    fn restarts_are_counted_and_a_foreign_file_is_not_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         restarted(directory.path()).unwrap();
         failed(directory.path(), "r_1", 1_500, "it died").unwrap();

@@ -48,7 +48,7 @@ pub(super) fn html(finished: &AutoRunReport) -> String {
 fn cycles(page: &mut String, finished: &AutoRunReport) {
     page.push_str("<h2>Cycles</h2>");
     page.push_str(&plot(&finished.cycles.iter().filter_map(|cycle| cycle.roi).collect::<Vec<_>>()));
-    page.push_str("<table><tr><th class=number>cycle<th class=number>calls<th class=number>failures<th class=number>ROI<th class=number>next<th class=number>time");
+    page.push_str("<table><tr><th class=number>cycle<th class=number>calls<th class=number>failures<th class=number>ROI<th class=number>forecast<th class=number>time");
     for (number, cycle) in finished.cycles.iter().enumerate() {
         let roi = cycle.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
         let next = cycle.forecast.map_or("–".to_owned(), |(value, interval)| {
@@ -69,7 +69,7 @@ fn cycles(page: &mut String, finished: &AutoRunReport) {
 
 fn modules(page: &mut String, finished: &AutoRunReport) {
     page.push_str(
-        "<h2>Modules</h2><table><tr><th>module<th>calls that end well (95 %)<th>after<th class=number>ROI<th class=number>after<th class=number>kept<th class=number>rejected<th>complete",
+        "<h2>Modules</h2><table><tr><th>module<th>robustness before (95 %)<th>robustness after (95 %)<th class=number>ROI before<th class=number>ROI after<th class=number>kept<th class=number>rejected<th>complete",
     );
     let roi = |seen: &ModuleCycleSummary| seen.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
     for change in &finished.modules {
@@ -93,16 +93,16 @@ fn patch(page: &mut String, patch: &PatchRecord) {
     let is_kept = patch.state == PatchState::Kept;
     let state = if is_kept { "kept" } else { "rejected" };
     let why = patch.detail["why"].as_str().unwrap_or_default();
-    let said = if is_kept { String::new() } else { format!(" ({})", escaped(&unmet_condition(patch))) };
+    let reason = if is_kept { String::new() } else { format!(" ({})", escaped(&unmet_condition(patch))) };
     let _ = write!(
         page,
-        "<details{open}><summary><b class={state}>{state}</b> {section} · {proposer}: {why}{said}</summary>",
+        "<details{open}><summary><b class={state}>{state}</b> {section} · {proposer}: {why}{reason}</summary>",
         open = if is_kept { " open" } else { "" },
         section = escaped(&patch.section),
         proposer = escaped(&patch.proposer),
         why = escaped(why),
     );
-    page.push_str("<table><tr><th class=number>#<th>condition<th><th>figure");
+    page.push_str("<table><tr><th class=number>#<th>condition<th>result<th>value");
     for condition in patch.verdict["conditions"].as_array().into_iter().flatten() {
         let text = |name: &str| escaped(condition[name].as_str().unwrap_or_default());
         let _ = write!(
@@ -126,7 +126,7 @@ fn patch(page: &mut String, patch: &PatchRecord) {
     page.push_str("</pre></details>");
 }
 
-/// A line through values between 0 and 1, or as far as they go.
+/// Line chart. The vertical axis covers 0 to 1, or more if the values exceed it.
 fn plot(values: &[f64]) -> String {
     let (Some(low), Some(high)) =
         (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max))
@@ -160,7 +160,7 @@ fn plot(values: &[f64]) -> String {
     )
 }
 
-/// Text that is no markup, whoever wrote it.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -181,12 +181,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_code_says_is_markup() {
+    fn markup_in_text_is_escaped() {
         assert_eq!(escaped("<script>\"a\" & 'b'"), "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;");
     }
 
     #[test]
-    fn a_line_goes_from_the_lowest_to_the_highest() {
+    fn the_chart_covers_all_values() {
         assert_eq!(plot(&[]), "");
         let two = plot(&[0.0, 1.0]);
         assert!(two.contains("points=\"40.0,140.0 620.0,20.0\""), "{two}");

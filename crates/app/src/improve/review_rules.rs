@@ -1,4 +1,4 @@
-//! What a reviewer may remark, and where scores go, as the settings want it.
+//! Alignment rules and patch scores, from the settings.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use menace_engine::alignment::{AlignmentBaseline, AlignmentRules};
 use menace_engine::scores::ScorePublisher;
 use menace_model::inventory::Inventory;
 
-/// What a reviewer may remark. What files have now is what changes are compared with, unless somebody wrote it down.
+/// Alignment rules. Changes are compared with the recorded baseline, or with the current files if there is none.
 pub(super) fn alignment(
     context: &AppContext,
     root: &Path,
@@ -21,7 +21,7 @@ pub(super) fn alignment(
         None => now(),
         Some(path) => match AlignmentBaseline::read(path)? {
             Some(known) => known,
-            None => written(now(), path)?,
+            None => write_baseline(now(), path)?,
         },
     };
     Ok(AlignmentRules {
@@ -33,13 +33,13 @@ pub(super) fn alignment(
     })
 }
 
-fn written(baseline: AlignmentBaseline, path: &Path) -> Result<AlignmentBaseline, AppError> {
+fn write_baseline(baseline: AlignmentBaseline, path: &Path) -> Result<AlignmentBaseline, AppError> {
     let text = serde_json::to_vec_pretty(&baseline)?;
     write_atomically(path, &text).file("write", path)?;
     Ok(baseline)
 }
 
-/// Where scores of patches go beside the ledger.
+/// Publisher of patch scores, in addition to the ledger.
 pub(super) fn scores(context: &AppContext) -> Result<ScorePublisher, AppError> {
     let Some(address) = &context.settings().storage.patch_score_backend_url else {
         return Ok(ScorePublisher::default());
@@ -48,7 +48,7 @@ pub(super) fn scores(context: &AppContext) -> Result<ScorePublisher, AppError> {
         context.emit(AppEvent::PatchScoresLocal);
         return Ok(ScorePublisher::default());
     }
-    let waiting = context.data_directory().join("patch_scores.jsonl");
-    ScorePublisher::remote(address.expose(), waiting)
+    let queue = context.data_directory().join("patch_scores.jsonl");
+    ScorePublisher::remote(address.expose(), queue)
         .map_err(|problem| RequestError::PatchScoreStore(problem).into())
 }

@@ -1,4 +1,4 @@
-//! One process for each loop: who goes on with a loop that still runs would decide everything twice.
+//! Lock of a run: two processes that execute the same run would make every decision twice.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use crate::error::FileContext;
 use crate::{AppContext, AppError, RequestError};
 use menace_model::ids::RunId;
 
-/// What a loop has of its own.
+/// Directory of a run.
 pub(super) fn directory_of(context: &AppContext, id: &RunId) -> PathBuf {
     context.data_directory().join("auto").join(id.to_string())
 }
 
-/// Takes a loop for this process, until what is returned is dropped.
+/// Locks a run for this process, until the returned file is dropped.
 pub(super) fn lock_run(context: &AppContext, id: &RunId) -> Result<File, AppError> {
     let directory = directory_of(context, id);
     std::fs::create_dir_all(&directory).file("create", &directory)?;

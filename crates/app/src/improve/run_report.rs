@@ -47,7 +47,7 @@ pub struct AutoRunCost {
     pub cpu_seconds: f64,
     /// Tokens of models.
     pub tokens: u64,
-    /// `None` if a price is unknown.
+    /// Cost of models; `None` if a price is unknown.
     pub money: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a loop, kept in the store so that it goes on after any end.
+//! State of a run, kept in the store so that the run can be resumed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::calling::now_ms;
 use crate::measure::absolute;
 use crate::{AppError, RequestError};
 
-/// How a loop was asked for, and how far it is.
+/// Request and progress of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct AutoRunState {
-    /// Tells it from runs of calls alone.
+    /// Distinguishes it from runs of `menace run`.
     kind: String,
     pub(super) repository: PathBuf,
     pub(super) modules: Vec<String>,
@@ -30,13 +30,13 @@ pub(super) struct AutoRunState {
     pub(super) allow_behaviour_change: bool,
     #[serde(default)]
     pub(super) limits: AutoRunLimits,
-    /// Cycles that began.
+    /// Started cycles.
     pub(super) begun: Vec<StartedCycle>,
-    /// Time that earlier parts of it took.
+    /// Elapsed time of the run until it was last saved.
     pub(super) seconds: f64,
 }
 
-/// What it may spend; nothing means that there is no limit.
+/// Limits of a run; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct AutoRunLimits {
     pub(super) seconds: Option<f64>,
@@ -44,31 +44,31 @@ pub(super) struct AutoRunLimits {
     pub(super) tokens: Option<u64>,
 }
 
-/// A cycle that began.
+/// A started cycle.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct StartedCycle {
-    /// The run of its calls, once there is one.
+    /// Run with the calls of the cycle.
     pub(super) run: RunId,
-    /// The commit that it began from.
+    /// Commit at the start of the cycle.
     pub(super) base: String,
-    /// The number of its first proposal.
+    /// Number of its first proposal.
     pub(super) first: u64,
-    /// When it began: what was remembered later is not shown to a model in it.
+    /// Start time in milliseconds; later memories are not used in its prompts.
     #[serde(default)]
     pub(super) at_ms: i64,
-    /// Tokens of models that were spent before it.
+    /// Tokens spent before the cycle.
     #[serde(default)]
     pub(super) tokens: u64,
-    /// Money that was; nothing if a price is unknown.
+    /// Cost before the cycle; `None` if a price is unknown.
     #[serde(default)]
     pub(super) money: Option<f64>,
-    /// What it measured, once it ended.
+    /// Summary, once the cycle is finished.
     #[serde(default)]
     pub(super) seen: Option<AutoCycleSummary>,
-    /// Where its presets come from. The presets themselves are kept with its run.
+    /// Origin of its presets; the presets are stored with its run.
     #[serde(default)]
     pub(super) presets: String,
-    /// Modules that nobody proposes changes for, by path.
+    /// Paths of modules without proposals.
     #[serde(default)]
     pub(super) left_alone: Vec<String>,
 }
@@ -110,7 +110,7 @@ impl AutoRunState {
         Ok(store.begin_run(&stored).await?)
     }
 
-    /// The request with which the run was started, for its continuation. Limits can be changed.
+    /// The request that started the run, for resuming it. Limits can be changed.
     pub(super) fn original_request(&self, now: &AutoRequest) -> AutoRequest {
         let mut request = now.clone();
         request.measure.seed = self.seed;
@@ -125,26 +125,27 @@ impl AutoRunState {
         request
     }
 
-    /// Writes down how far it is.
+    /// Saves the state in the store.
     pub(super) async fn save(&self, store: &Store, id: &RunId) -> Result<(), AppError> {
         Ok(store.plan_run(id, 0, &serde_json::to_value(self)?).await?)
     }
 
-    /// The last loop over a repository, if it did not end.
+    /// The last run over a repository, if it is unfinished.
     pub(super) async fn unfinished(store: &Store, repository: &Path) -> Result<Option<RunId>, AppError> {
         let repository = absolute(repository)?.display().to_string();
-        let is_of_it = |run: &StoredRun| run.options["kind"] == KIND && run.repository == repository;
-        let last = store.runs(1_000).await?.into_iter().find(is_of_it);
+        let is_of_repository = |run: &StoredRun| run.options["kind"] == KIND && run.repository == repository;
+        let last = store.runs(1_000).await?.into_iter().find(is_of_repository);
         Ok(last.filter(|run| run.state != RunState::Finished).map(|run| run.id))
     }
 
-    /// The loop with this name, or the last one that did not end.
+    /// The run with this id, or the last unfinished one.
     pub(super) async fn recover(store: &Store, name: Option<&str>) -> Result<ResumedAutoRun, AppError> {
         let found = if let Some(name) = name {
             store.run(&name.parse()?).await?
         } else {
-            let open = |run: &StoredRun| run.state != RunState::Finished && run.options["kind"] == KIND;
-            store.runs(1_000).await?.into_iter().find(open).ok_or(RequestError::NothingToRecover)?
+            let is_unfinished =
+                |run: &StoredRun| run.state != RunState::Finished && run.options["kind"] == KIND;
+            store.runs(1_000).await?.into_iter().find(is_unfinished).ok_or(RequestError::NothingToRecover)?
         };
         if found.state == RunState::Finished {
             return Err(RequestError::Finished(found.id).into());
@@ -156,11 +157,11 @@ impl AutoRunState {
     }
 }
 
-/// A loop that is gone on with.
+/// A resumed run.
 pub(super) struct ResumedAutoRun {
     pub(super) id: RunId,
     pub(super) began_ms: i64,
-    /// Nobody ended it.
+    /// Whether the process of the run died.
     pub(super) died: bool,
     pub(super) progress: AutoRunState,
 }

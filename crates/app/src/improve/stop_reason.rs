@@ -29,7 +29,7 @@ pub enum ConvergenceReason {
     AllModulesComplete,
     /// The proposers have no proposals left.
     NoProposals,
-    /// The last cycle kept nothing, and the next one would have the same proposals.
+    /// The last cycle kept no proposal, and the next one would have the same proposals.
     NothingKept {
         /// Proposals of the last cycle.
         proposals: usize,

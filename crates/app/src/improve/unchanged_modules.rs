@@ -1,4 +1,4 @@
-//! What a cycle need not measure again: calls of code that no change has touched since the cycle before.
+//! Modules whose outcomes are carried over: their code is unchanged since the previous cycle.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use super::run_state::StartedCycle;
 use crate::calling::RunSettings;
 use crate::{AppContext, AppError, AppEvent};
 
-/// The run of the cycle before and the modules whose calls are the same as there, by name. Nothing if it was asked for in
-/// another way, since other calls are planned then.
+/// Run of the previous cycle and the names of the modules with identical calls. `None` if its settings differ, because
+/// then other calls are planned.
 pub(super) async fn unchanged_modules(
     context: &AppContext,
     store: &Store,
@@ -26,7 +26,7 @@ pub(super) async fn unchanged_modules(
         Ok(before) => before,
         Err(_) => return Ok(None),
     };
-    let asked = |settings: &RunSettings| {
+    let plan_inputs = |settings: &RunSettings| {
         serde_json::to_value((
             &settings.presets,
             &settings.given,
@@ -35,7 +35,7 @@ pub(super) async fn unchanged_modules(
             &settings.python,
         ))
     };
-    if asked(&before)? != asked(settings)? {
+    if plan_inputs(&before)? != plan_inputs(settings)? {
         return Ok(None);
     }
     let changed = tree.changed(&previous.base, &now.base).await?;
@@ -47,7 +47,7 @@ pub(super) async fn unchanged_modules(
     Ok(Some((previous.run.clone(), same)))
 }
 
-/// Modules that are not in changed files and import nothing that is, however far.
+/// Modules whose files and direct and indirect imports are unchanged.
 fn untouched(inventory: &Inventory, changed: &[String]) -> BTreeSet<String> {
     let touched = affected_modules(inventory, |path| changed.iter().any(|one| one == path));
     let all = inventory.modules.iter().map(|module| &module.name);

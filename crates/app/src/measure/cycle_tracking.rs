@@ -76,7 +76,7 @@ impl<'a> RunTrackingContext<'a> {
     }
 }
 
-/// Patches that were kept in modules of a repository, and those that were taken back later, by path.
+/// Numbers of kept and of reverted patches of the modules of a repository, by path.
 async fn patches(inventory: &Inventory, store: &Store) -> Result<BTreeMap<String, (u64, u64)>, AppError> {
     let root = absolute(&inventory.root)?.display().to_string();
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
@@ -94,12 +94,12 @@ async fn patches(inventory: &Inventory, store: &Store) -> Result<BTreeMap<String
     Ok(found)
 }
 
-/// Candidates that get a small run of their own in each cycle.
-const MOST_PILOTS: usize = 3;
-/// Far enough from the seeds of runs that its calls are others.
-const SEED_OF_PILOTS: u64 = 1_000_003;
+/// Maximum number of micro-pilots in a cycle.
+const MAX_PILOTS: usize = 3;
+/// Offset of the seeds of micro-pilots, so that their calls differ from those of runs.
+const PILOT_SEED_OFFSET: u64 = 1_000_003;
 
-/// Modules that are borderline are run alone, with other calls, and promoted or given up, if that is wanted at once.
+/// Runs borderline modules alone, with different calls, and promotes or rejects them, if micro-pilots are automatic.
 pub(super) async fn pilots(
     tracking: &RunTrackingContext<'_>,
     settings: &RunSettings,
@@ -111,11 +111,11 @@ pub(super) async fn pilots(
         return Ok(());
     }
     let waiting = cycle.modules.iter_mut().filter(|row| row.borderline == Some(PilotStatus::Candidate));
-    for row in waiting.take(MOST_PILOTS) {
+    for row in waiting.take(MAX_PILOTS) {
         tracking.context.emit(AppEvent::MicroPilotStarted { module: row.module.clone() });
         let mut alone = settings.clone();
         (alone.modules, alone.digest) = (vec![row.module.clone()], None);
-        alone.seed = alone.seed.wrapping_add(SEED_OF_PILOTS);
+        alone.seed = alone.seed.wrapping_add(PILOT_SEED_OFFSET);
         let meter = EnergyMeter::start();
         let (_, end) = run_once(tracking.context, tracking.inventory, &alone, calling, store).await?;
         let Some(pilot) = tracking.cycle(None, &end, true, &meter, calling).await? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! `menace run`: calls of every function of a repository under stress, and what they say about its modules.
+//! `menace run`: calls every function of a repository under stress and measures its modules.
 
 mod cycle_tracking;
 mod preset_choice;
@@ -36,11 +36,11 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Request for runs of calls.
 #[derive(Debug, Clone, Default)]
 pub struct MeasureRequest {
-    /// The repository; `None` for that of the settings.
+    /// The repository; `None` for the one in the settings.
     pub repository: Option<PathBuf>,
-    /// Whether the cache of file facts is not used.
+    /// Whether to ignore the cache of file facts.
     pub no_cache: bool,
-    /// Patterns of paths to leave out.
+    /// Patterns of excluded paths.
     pub exclude: Vec<String>,
     /// Modules to call, by path or name; empty for all.
     pub modules: Vec<String>,
@@ -74,7 +74,7 @@ pub struct MeasuredRun {
     pub id: RunId,
     /// Its settings.
     pub settings: RunSettings,
-    /// Its report, or how far it came.
+    /// Its report, or its progress if it was interrupted.
     pub end: RunEnd,
     /// Metrics and ROI, if it finished.
     pub cycle: Option<CycleReport>,
@@ -203,7 +203,7 @@ pub(crate) async fn record_start(
     Ok(store.begin_run(&stored).await?)
 }
 
-/// Continues a run over unchanged code: recorded outcomes are kept, and outcomes of some modules are carried over from
+/// Resumes a run over unchanged code: recorded outcomes are kept, and outcomes of some modules are carried over from
 /// another run.
 pub(crate) async fn continue_run(
     context: &AppContext,

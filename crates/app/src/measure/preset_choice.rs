@@ -52,7 +52,7 @@ pub(super) fn chosen(
     Ok(chosen)
 }
 
-/// `SANDBOX_STUB_STRATEGY=hostile` or `misuse`: all calls but those that are compared with have such arguments.
+/// Input strategy of all calls except the baseline, from `SANDBOX_STUB_STRATEGY=hostile` or `misuse`.
 fn forced(context: &AppContext) -> Option<&'static str> {
     match context.settings().stubs.stub_strategy? {
         StubStrategy::Hostile => Some("hostile"),

@@ -9,7 +9,7 @@ use crate::calling::RunSettings;
 use crate::error::FileContext;
 use crate::{AppContext, AppError, AppEvent};
 
-/// Writes a test for each failure that a plain interpreter can show.
+/// Writes a test for each failure that can be reproduced without a sandbox.
 pub fn write_regression_tests(
     context: &AppContext,
     directory: &Path,

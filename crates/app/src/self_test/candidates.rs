@@ -1,19 +1,19 @@
-//! Which modules are tested, and which files test them.
+//! Modules of a self-test and the files that test them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::inventory::{Inventory, Orphan, OrphanClass, PythonModule};
 use menace_model::settings::{OrphanSettings, SelfTestSettings};
 
-/// What a round is about.
+/// Modules of a round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SelfTestCandidates {
-    /// Paths of modules, each with the files that test it.
+    /// Paths of modules, each with the test files that import it.
     pub(super) modules: BTreeMap<String, Vec<String>>,
 }
 
 impl SelfTestCandidates {
-    /// All modules that the switches allow, or those that were named with what they need.
+    /// All modules that the settings allow, or the named ones with their dependencies.
     pub(super) fn of(
         inventory: &Inventory,
         named: &[String],
@@ -42,19 +42,19 @@ impl SelfTestCandidates {
         Self { modules }
     }
 
-    /// All files that test one of them.
+    /// All test files of these modules.
     pub(super) fn test_files(&self) -> BTreeSet<&String> {
         self.modules.values().flatten().collect()
     }
 }
 
-/// Files for pytest.
+/// Whether a module is a pytest file.
 fn is_test(module: &PythonModule) -> bool {
     let file = module.path.rsplit('/').next().unwrap_or(&module.path);
     file.starts_with("test_") || file.ends_with("_test.py") || file == "conftest.py"
 }
 
-/// Orphans that a switch leaves out.
+/// Orphans that a setting excludes.
 pub(crate) fn left_out(
     inventory: &Inventory,
     settings: &SelfTestSettings,
@@ -73,7 +73,7 @@ pub(crate) fn left_out(
     inventory.orphans.iter().filter(is_out).map(|orphan| orphan.path.clone()).collect()
 }
 
-/// Those that were named, and what they need: of isolated modules if one switch says so, of others if the other does.
+/// The named modules and their dependencies. One setting enables this for isolated modules, another for the others.
 fn with_dependencies(
     inventory: &Inventory,
     named: &[String],

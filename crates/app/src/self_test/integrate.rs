@@ -1,4 +1,4 @@
-//! Orphans that passed go to the module map and to workflows; the others stay orphans.
+//! Integration: adds orphans that passed to the module map and to workflows; the others stay orphans.
 
 use menace_analysis::orphans::{OrphanFileOptions, write_orphan_files};
 use menace_analysis::scan::RepositoryScan;
@@ -11,7 +11,7 @@ use crate::module_map;
 use super::round::ModuleTestResult;
 use crate::{AppContext, AppError, AppEvent};
 
-/// Integrates what passed; returns the paths.
+/// Integrates the orphans that passed; returns their paths.
 pub(super) async fn integrate(
     context: &AppContext,
     scan: &RepositoryScan,
@@ -21,10 +21,10 @@ pub(super) async fn integrate(
     if settings.self_test.self_test_disable_orphans || settings.orphans.disable_orphan_scan {
         return Ok(Vec::new());
     }
-    let did_well = |orphan: &&Orphan| {
+    let has_passed = |orphan: &&Orphan| {
         modules.iter().any(|module| module.path == orphan.path && module.passed == Some(true))
     };
-    let (passed, left): (Vec<&Orphan>, Vec<&Orphan>) = scan.inventory.orphans.iter().partition(did_well);
+    let (passed, left): (Vec<&Orphan>, Vec<&Orphan>) = scan.inventory.orphans.iter().partition(has_passed);
     if passed.is_empty() {
         return Ok(Vec::new());
     }
@@ -35,14 +35,14 @@ pub(super) async fn integrate(
     }
     module_map::write(&module_map::path(context), &module_map::build(scan, &module_map::default_options()))?;
     let left: Vec<Orphan> = left.into_iter().cloned().collect();
-    // Names of earlier rounds are dropped: what passed is no orphan any more.
+    // `clean` drops names of earlier rounds: a module that passed is no longer an orphan.
     let files = OrphanFileOptions { include_redundant: settings.orphans.test_redundant, clean: true };
     write_orphan_files(&context.data_directory(), &left, files)?;
     add_workflows(context, scan, &paths).await?;
     Ok(paths)
 }
 
-/// A workflow of one step for each: its first function that is there for others.
+/// Adds a workflow with one step for each module: its first public function.
 async fn add_workflows(
     context: &AppContext,
     scan: &RepositoryScan,

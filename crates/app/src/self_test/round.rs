@@ -121,8 +121,8 @@ pub async fn run(context: &AppContext, request: &SelfTestRequest) -> Result<Self
 fn orphans(inventory: &Inventory, modules: &[ModuleTestResult]) -> OrphanTestCounts {
     let is_orphan =
         |module: &&ModuleTestResult| inventory.orphans.iter().any(|orphan| orphan.path == module.path);
-    let said = modules.iter().filter(is_orphan).filter_map(|module| module.passed);
-    said.fold(OrphanTestCounts::default(), |orphans, passed| OrphanTestCounts {
+    let results = modules.iter().filter(is_orphan).filter_map(|module| module.passed);
+    results.fold(OrphanTestCounts::default(), |orphans, passed| OrphanTestCounts {
         tested: orphans.tested + 1,
         failed: orphans.failed + usize::from(!passed),
     })
@@ -155,7 +155,7 @@ async fn run_suites(
             let (backend, options) = (Arc::clone(&backend), options.clone());
             under_way.spawn(async move {
                 let outcomes = run_test_files(&*backend, &options, std::slice::from_ref(&file), 1).await;
-                (file, outcomes.map(|mut outcomes| outcomes.pop().expect("there is one for each time")))
+                (file, outcomes.map(|mut outcomes| outcomes.pop().expect("one outcome per repetition")))
             });
         }
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
@@ -167,14 +167,14 @@ async fn run_suites(
 
 /// Modules without a test result.
 fn untested(candidates: &SelfTestCandidates, state: &SelfTestState) -> Vec<String> {
-    let says_nothing = |file: &String| {
+    let has_no_result = |file: &String| {
         !matches!(state.suites.get(file), Some(TestFileOutcome::Ran { .. } | TestFileOutcome::Broken { .. }))
     };
-    let without = candidates.modules.iter().filter(|(_, files)| files.iter().all(says_nothing));
+    let without = candidates.modules.iter().filter(|(_, files)| files.iter().all(has_no_result));
     without.map(|(path, _)| path.clone()).filter(|path| !state.smoke.contains_key(path)).collect()
 }
 
-/// Calls all sections of a module with ordinary request.
+/// Calls all sections of a module under the normal preset.
 async fn smoke(
     inventory: &Inventory,
     calling: &RepositoryExecutor,
@@ -194,10 +194,10 @@ async fn smoke(
     };
     let executor: &Arc<dyn CallExecutor> = &calling.executor;
     let (_stopper, stop) = watch::channel(false);
-    let mut surroundings =
+    let mut run_context =
         RunContext { executor, ledger: &DiscardingLedger, progress: &SilentCallProgress, stop };
     let wanted = callable_sections(inventory, &[path.to_owned()]);
-    let RunEnd::Finished(report) = make_calls(&mut surroundings, wanted, &options).await? else {
+    let RunEnd::Finished(report) = make_calls(&mut run_context, wanted, &options).await? else {
         return Ok(SmokeTestResult::default());
     };
     let described = |failure: &menace_runner::DistinctFailure| {

@@ -1,4 +1,4 @@
-//! `self_test_state.json`: what a round has done, so that one that was ended goes on.
+//! `self_test_state.json`: the recorded results of a round, so that an interrupted round can be resumed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use super::round::SmokeTestResult;
 use crate::error::FileContext;
 use crate::{AppContext, AppError};
 
-/// What is known already.
+/// Recorded results of an unfinished round.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct SelfTestState {
     version: u32,
-    /// What the files of the repository were; after a change a round begins anew.
+    /// Fingerprints of the files of the repository; a change starts a new round.
     files: BTreeMap<String, String>,
-    /// What came of test files.
+    /// Outcomes of test files.
     pub(super) suites: BTreeMap<String, TestFileOutcome>,
-    /// What came of calls of modules without tests.
+    /// Results of calls of modules without tests.
     pub(super) smoke: BTreeMap<String, SmokeTestResult>,
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl SelfTestState {
-    /// That of an unfinished round over the same files, or a new one.
+    /// Opens the state of an unfinished round over the same files, or a new state.
     pub(super) fn open(context: &AppContext, files: BTreeMap<String, String>) -> Self {
         let chosen = context.settings().self_test.self_test_state.clone();
         let path = chosen.unwrap_or_else(|| context.data_directory().join("self_test_state.json"));
         let stored = std::fs::read(&path).ok().and_then(|text| match serde_json::from_slice::<Self>(&text) {
             Ok(stored) => Some(stored),
             Err(error) => {
-                tracing::warn!("{} cannot be read, so the round begins anew: {error}", path.display());
+                tracing::warn!("failed to read {}, starting a new round: {error}", path.display());
                 None
             }
         });
@@ -42,12 +42,12 @@ impl SelfTestState {
         }
     }
 
-    /// How much is known already.
+    /// Number of recorded results.
     pub(super) fn known(&self) -> usize {
         self.suites.len() + self.smoke.len()
     }
 
-    /// Writes it down.
+    /// Writes the state to its file.
     pub(super) fn save(&self) -> Result<(), AppError> {
         let text = serde_json::to_vec(self)?;
         if let Some(directory) = self.path.parent().filter(|directory| *directory != Path::new("")) {
@@ -56,7 +56,7 @@ impl SelfTestState {
         menace_analysis::write_atomically(&self.path, &text).file("write", &self.path)
     }
 
-    /// The round is complete.
+    /// Removes the file after a complete round.
     pub(super) fn finish(&self) -> Result<(), AppError> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

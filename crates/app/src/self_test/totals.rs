@@ -1,4 +1,4 @@
-//! `self_test_metrics.json`: what all rounds came to, for whoever exports it. The names are those of the gauges.
+//! `self_test_metrics.json`: totals of all rounds, for the exporter. The names are those of the gauges.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::tracking::lock;
 
 const FILE: &str = "self_test_metrics.json";
 
-/// All rounds together.
+/// Totals of all rounds.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct SelfTestTotals {
@@ -22,24 +22,24 @@ struct SelfTestTotals {
     self_test_passed_total: usize,
     self_test_failed_total: usize,
     self_test_average_runtime_seconds: f64,
-    /// Of rounds in which a module without tests was called; nothing if there was none.
+    /// Average over rounds in which a module without tests was called; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     self_test_average_coverage: Option<f64>,
-    /// Such rounds.
+    /// Rounds in which a module without tests was called.
     rounds_with_coverage: u64,
     orphan_modules_tested_total: usize,
     orphan_modules_reintroduced_total: usize,
     orphan_modules_failed_total: usize,
 }
 
-/// What a round says about orphans.
+/// Orphans tested in a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OrphanTestCounts {
     pub(super) tested: usize,
     pub(super) failed: usize,
 }
 
-/// Adds a round that is over.
+/// Adds a finished round.
 pub(super) fn add(
     directory: &Path,
     round: &SelfTestRound,
@@ -86,7 +86,7 @@ impl SelfTestTotals {
     }
 }
 
-/// The share of functions that were reached, of modules without tests.
+/// Share of the sections that were called, over modules without tests.
 fn coverage(round: &SelfTestRound) -> Option<f64> {
     let smokes = round.modules.iter().filter_map(|module| module.smoke.as_ref());
     let (reached, sections) = smokes
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_add_up_and_averages_are_of_what_was_measured() {
+    fn totals_add_up_and_averages_cover_measured_rounds_only() {
         let directory = tempfile::tempdir().unwrap();
         let rounds = |round: &SelfTestRound, tested, seconds| {
             let orphans = OrphanTestCounts { tested, failed: 1 };

@@ -1,4 +1,4 @@
-//! `SANDBOX_STUB_STRATEGY=history`: arguments with which calls of the last run ended well.
+//! `SANDBOX_STUB_STRATEGY=history`: arguments of successful calls of the last run.
 
 use crate::AppError;
 use menace_model::calls::OutcomeKind;
@@ -6,21 +6,21 @@ use menace_model::inventory::Inventory;
 use menace_runner::{Call, CallableSection, GivenStub};
 use menace_store::{CallFilter, RunState, Store};
 
-/// Runs that are looked through for one of the same repository.
+/// Number of recent runs to search for one of the same repository.
 const LATEST: u64 = 50;
-/// Calls that are read of it.
+/// Maximum number of calls to read from the run.
 const MOST_CALLS: u64 = 100_000;
 
-/// Of the last finished run over the same repository.
+/// Arguments of successful calls of the last finished run over the same repository.
 pub(super) async fn of_last_run(
     store: &Store,
     inventory: &Inventory,
     targets: &[CallableSection],
 ) -> Result<Vec<GivenStub>, AppError> {
     let runs = store.runs(LATEST).await?;
-    let is_like =
+    let is_candidate =
         |run: &&menace_store::RunRecord| run.state == RunState::Finished && run.repository == inventory.root;
-    let Some(run) = runs.iter().find(is_like) else { return Ok(Vec::new()) };
+    let Some(run) = runs.iter().find(is_candidate) else { return Ok(Vec::new()) };
     let filter = CallFilter { kind: Some(OutcomeKind::Ok), limit: MOST_CALLS, ..CallFilter::default() };
     let mut stubs = Vec::new();
     for record in store.calls(&run.id, &filter).await? {
@@ -33,7 +33,7 @@ pub(super) async fn of_last_run(
     Ok(stubs)
 }
 
-/// Arguments by position have the names of the parameters, without the one for the object.
+/// The arguments of a call by parameter name; `self` is left out.
 fn by_name(call: &Call, target: &CallableSection) -> GivenStub {
     let names = target.section.parameters.iter().map(|parameter| parameter.name.clone());
     let names = names.skip(usize::from(call.stub.owner.is_some()));

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::calling::RepositoryExecutor;
 use crate::{AppContext, AppError, AppEvent, RequestError};
 
-/// Given arguments for calls of these sections, besides the generated ones.
+/// Given arguments for calls of these sections, in addition to generated ones.
 pub(crate) async fn given(
     context: &AppContext,
     inventory: &Inventory,
@@ -38,7 +38,7 @@ pub(crate) async fn given(
     Ok(stubs)
 }
 
-/// Source of the arguments that are not given.
+/// Source of the generated arguments.
 pub(crate) fn source(context: &AppContext) -> ArgumentSource {
     match context.settings().stubs.stub_strategy {
         Some(StubStrategy::Signature) => ArgumentSource::Signature,
@@ -47,7 +47,7 @@ pub(crate) fn source(context: &AppContext) -> ArgumentSource {
     }
 }
 
-/// What is in `SANDBOX_INPUT_STUBS`.
+/// Arguments in `SANDBOX_INPUT_STUBS`.
 fn written(context: &AppContext) -> Result<Vec<GivenStub>, RequestError> {
     let Some(text) = &context.settings().stubs.input_stubs else { return Ok(Vec::new()) };
     let wrong = |problem: String| RequestError::InputStubs(problem);
@@ -60,7 +60,7 @@ fn written(context: &AppContext) -> Result<Vec<GivenStub>, RequestError> {
         .iter()
         .map(|item| match item {
             Value::Object(values) => Ok(GivenStub::of_json(values)),
-            other => Err(wrong(format!("{other} is no dictionary of arguments"))),
+            other => Err(wrong(format!("{other} is not a dictionary of arguments"))),
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! `SANDBOX_STUB_PLUGINS`: Python files that add or replace arguments. They run in a sandbox, as everything does.
+//! `SANDBOX_STUB_PLUGINS`: Python files that add or replace arguments. They run in a sandbox.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use menace_model::calls::Recipe;
 use menace_runner::{CallableSection, GivenStub};
 use serde_json::{Map, Value, json};
 
-use crate::calling::{RepositoryExecutor, ask_plugin, python_files};
+use crate::calling::{RepositoryExecutor, call_plugin, python_files};
 use crate::{AppError, RequestError};
 
-/// How long a plugin may take for all sections.
-const LONGEST: Duration = Duration::from_mins(1);
+/// Timeout of a plugin for all sections.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The files that are named, and those in directories that are named, in order.
+/// Expands paths of files and directories to plugin files, in order.
 pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, RequestError> {
     let mut files = Vec::new();
     for path in named {
@@ -27,7 +27,7 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, RequestError> {
     Ok(files)
 }
 
-/// What the plugin makes of the arguments that are known.
+/// Runs a plugin over the given arguments and returns its arguments.
 pub(super) async fn apply(
     path: &Path,
     known: Vec<GivenStub>,
@@ -40,7 +40,7 @@ pub(super) async fn apply(
     let request = json!({
         "kind": "plugin", "source": source, "path": path.display().to_string(), "sections": sections,
     });
-    let answer = ask_plugin(calling, request, LONGEST).await?.map_err(wrong)?;
+    let answer = call_plugin(calling, request, TIMEOUT).await?.map_err(wrong)?;
     let made: Vec<Vec<Map<String, Value>>> = serde_json::from_value(answer["stubs"].clone())
         .map_err(|error| AppError::HarnessReply(error.to_string()))?;
     let of_target = |(target, all): (&CallableSection, Vec<Map<String, Value>>)| {
@@ -52,7 +52,7 @@ pub(super) async fn apply(
     Ok(targets.iter().zip(made).flat_map(of_target).collect())
 }
 
-/// What a plugin is told about a section.
+/// Description of a section for a plugin.
 fn section(target: &CallableSection, known: &[GivenStub]) -> Value {
     let stubs: Vec<Map<String, Value>> = known
         .iter()

@@ -1,4 +1,4 @@
-//! `stub_templates.json` in the data directory: arguments by section, or under `*` for all that take them.
+//! `stub_templates.json` in the data directory: arguments by section, or under `*` for every section that takes them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ struct StubTemplatesFile {
     stubs: BTreeMap<String, Vec<Map<String, Value>>>,
 }
 
-/// What is in the file; nothing without one.
+/// Arguments in the file; empty if it does not exist.
 pub(super) fn read(context: &AppContext) -> Result<Vec<GivenStub>, RequestError> {
     let path = context.data_directory().join("stub_templates.json");
     let wrong = |problem: String| RequestError::StubTemplates { path: path.clone(), problem };

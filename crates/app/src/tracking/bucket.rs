@@ -1,4 +1,4 @@
-//! `borderline_bucket.jsonl`: a line for each candidate, every time something is known about it.
+//! `borderline_bucket.jsonl`: candidates for micro-pilots, one line per change of status.
 
 use std::path::{Path, PathBuf};
 
@@ -18,14 +18,14 @@ struct BorderlineBucketLine {
     at_ms: i64,
 }
 
-/// What is known about candidates: the lines in their order. A line that cannot be read is said, and passed over.
+/// Reads the candidates. Unreadable lines are logged and skipped.
 fn read(path: &Path) -> BorderlineCandidates {
     let mut bucket = BorderlineCandidates::default();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) => {
             if error.kind() != std::io::ErrorKind::NotFound {
-                tracing::warn!("{} is passed over: {error}", path.display());
+                tracing::warn!("failed to read {}: {error}", path.display());
             }
             String::new()
         }
@@ -33,20 +33,20 @@ fn read(path: &Path) -> BorderlineCandidates {
     for (number, line) in text.lines().enumerate() {
         match serde_json::from_str::<BorderlineBucketLine>(line) {
             Ok(line) => {
-                // What was said stands, whatever the rules are now.
+                // A recorded status stands, even if the rules have changed since.
                 let never = BorderlineRules { raroi: f64::INFINITY, confidence: 1.0 };
                 bucket.add_if_borderline(&line.workflow, line.raroi, line.confidence, &never);
                 if let Some(pilot) = bucket.0.get_mut(&line.workflow) {
                     pilot.status = line.status;
                 }
             }
-            Err(error) => tracing::warn!("line {} of {} is passed over: {error}", number + 1, path.display()),
+            Err(error) => tracing::warn!("skipping line {} of {}: {error}", number + 1, path.display()),
         }
     }
     bucket
 }
 
-/// Puts those that are not good enough into the bucket, and gives those that wait there now.
+/// Adds borderline modules to the bucket, and returns the new candidates.
 pub(super) fn considered(
     context: &AppContext,
     modules: impl Iterator<Item = (String, f64, Option<f64>)>,
@@ -56,11 +56,11 @@ pub(super) fn considered(
     if settings.micropilot_mode == MicropilotMode::Off {
         return Ok(Vec::new());
     }
-    let (path, rules) = place(context);
+    let (path, rules) = bucket_path_and_rules(context);
     let mut bucket = read(&path);
     let mut placed = Vec::new();
     for (name, raroi, confidence) in modules {
-        // Before the first forecast nothing is known about how sure anything is.
+        // There is no confidence before the first forecast.
         let Some(confidence) = confidence else { continue };
         if bucket.add_if_borderline(&name, raroi, confidence, &rules) {
             let status = PilotStatus::Candidate;
@@ -74,7 +74,7 @@ pub(super) fn considered(
     Ok(placed)
 }
 
-/// What a small run of its own says about a candidate.
+/// Decides about a candidate after its micro-pilot, and records the decision.
 pub(crate) fn micropilot_decision(
     context: &AppContext,
     name: &str,
@@ -82,7 +82,7 @@ pub(crate) fn micropilot_decision(
     confidence: f64,
     at_ms: i64,
 ) -> Result<PilotStatus, AppError> {
-    let (path, rules) = place(context);
+    let (path, rules) = bucket_path_and_rules(context);
     let status = read(&path).decide(name, raroi, confidence, &rules);
     append_line(
         &path,
@@ -91,7 +91,7 @@ pub(crate) fn micropilot_decision(
     Ok(status)
 }
 
-fn place(context: &AppContext) -> (PathBuf, BorderlineRules) {
+fn bucket_path_and_rules(context: &AppContext) -> (PathBuf, BorderlineRules) {
     let settings = &context.settings().roi;
     let rules = BorderlineRules {
         raroi: settings.borderline_raroi_threshold,

@@ -1,4 +1,4 @@
-//! Which modules are complete, and why: `*.flags`.
+//! Completion of modules and its reasons: `complete.flags`.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use menace_tracker::convergence::{
 use menace_tracker::history::{HistorySeries, RoiHistory};
 use menace_tracker::statistics::one_sample;
 
-/// How much later values count more, and how much later errors do.
+/// Weight of the newest forecast error in the reliability of forecasts.
 const WEIGHT: f64 = 0.3;
 
-/// What counts as little, as a run logs it.
+/// Thresholds below which a change counts as zero.
 #[derive(Debug, Clone, Copy)]
 pub struct CycleThresholds {
-    /// ROI.
+    /// Threshold of the ROI.
     pub roi: f64,
     /// Threshold of synergy.
     pub synergy: f64,
 }
 
 impl CycleThresholds {
-    /// Those of the settings; without them they follow the history.
+    /// Thresholds of the settings; unset ones are adapted to the history.
     pub fn of(context: &AppContext, history: &RoiHistory) -> Self {
         let settings = context.settings();
         let (expected, came): (Vec<f64>, Vec<f64>) =
@@ -34,7 +34,7 @@ impl CycleThresholds {
         let tolerance = scaled_tolerance(settings.roi.roi_tolerance, reliability);
         let synergy = &settings.synergy;
         let errors = history.series("synergy_roi");
-        // A weight of 1 is that of all samples; more is for the newer ones.
+        // A weight of 1 weighs all samples equally; larger values favour newer samples.
         let weight = 1.0 - 1.0 / synergy.synergy_threshold_weight.max(1.0);
         Self {
             roi: settings.roi.roi_threshold.unwrap_or(tolerance),
@@ -45,7 +45,7 @@ impl CycleThresholds {
     }
 }
 
-/// Why a module is complete; nothing if it is not.
+/// Reason why a module is complete; `None` if it is not.
 pub(super) fn reason(
     context: &AppContext,
     module: &HistorySeries,
@@ -53,11 +53,11 @@ pub(super) fn reason(
 ) -> Option<String> {
     let settings = context.settings();
     let consecutive = settings.roi.roi_cycles as usize;
-    // The first change is from nothing.
+    // The first delta has no previous value.
     let deltas = module.deltas.get(1..).unwrap_or_default();
     let found = diminishing(deltas, consecutive, thresholds.roi, thresholds.roi.max(f64::EPSILON));
     if let GainTrend::Diminishing { mean, deviation } = found
-        && !is_certain(&deltas[deltas.len() - consecutive..], settings.roi.roi_confidence.get())
+        && !is_significant(&deltas[deltas.len() - consecutive..], settings.roi.roi_confidence.get())
     {
         return Some(format!("changes of {mean:+.4} ± {deviation:.4} in {consecutive} cycles"));
     }
@@ -69,7 +69,7 @@ pub(super) fn reason(
     };
     let changes = module.entropy.windows(2).map(|pair| pair[1] - pair[0]);
     let samples: Vec<(f64, f64)> = deltas.iter().copied().zip(changes).collect();
-    // Code that did not change says nothing about what changes would bring.
+    // Unchanged code says nothing about the effect of changes.
     let has_changed = samples.iter().any(|(_, entropy)| *entropy != 0.0);
     match entropy_plateau(&samples, &rules).filter(|_| has_changed)? {
         EntropyPlateau::Ceiling(ratio) => Some(format!("{ratio:.3} ROI for each bit of entropy")),
@@ -77,15 +77,15 @@ pub(super) fn reason(
     }
 }
 
-/// Whether a change, however small, is there for certain: what gains steadily is not over.
-fn is_certain(deltas: &[f64], confidence: f64) -> bool {
+/// Whether the mean change is significant, however small: a steady gain is not complete.
+fn is_significant(deltas: &[f64], confidence: f64) -> bool {
     match one_sample(deltas) {
         Some(test) => test.p_value < 1.0 - confidence,
         None => deltas.iter().any(|delta| *delta != 0.0),
     }
 }
 
-/// Writes which modules are complete, one file for each, so that later cycles can skip them.
+/// Writes the complete modules with their reasons to `complete.flags`; removes the file if there are none.
 pub(super) fn write_flags(directory: &Path, history: &RoiHistory) -> Result<(), AppError> {
     let path = directory.join("complete.flags");
     if history.complete.is_empty() {
@@ -105,10 +105,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_gain_is_certain_and_noise_is_not() {
-        assert!(is_certain(&[0.001, 0.001, 0.001], 0.95));
-        assert!(is_certain(&[0.001, 0.0011, 0.0009, 0.001], 0.95));
-        assert!(!is_certain(&[0.001, -0.002, 0.001], 0.95));
-        assert!(!is_certain(&[0.0, 0.0, 0.0], 0.95));
+    fn a_steady_gain_is_significant_and_noise_is_not() {
+        assert!(is_significant(&[0.001, 0.001, 0.001], 0.95));
+        assert!(is_significant(&[0.001, 0.0011, 0.0009, 0.001], 0.95));
+        assert!(!is_significant(&[0.001, -0.002, 0.001], 0.95));
+        assert!(!is_significant(&[0.0, 0.0, 0.0], 0.95));
     }
 }

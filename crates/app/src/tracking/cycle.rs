@@ -1,4 +1,4 @@
-//! One cycle: what a run measured, added to the history.
+//! Tracking of one cycle: adds the measurements of a run to the history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,22 +24,22 @@ use super::roi_rules::RoiScoringRules;
 use crate::calling::{RepositoryExecutor, now_ms};
 use crate::{AppContext, AppError};
 
-/// What cycles of a repository have in common.
+/// Tracker of the cycles of a repository.
 pub(crate) struct CycleTracker<'a> {
     pub context: &'a AppContext,
     pub inventory: &'a Inventory,
     pub rules: RoiScoringRules,
     /// Metrics from files and plugins.
     pub metrics_file: &'a MetricsFile,
-    /// Where forecasts are logged.
+    /// File of logged forecasts.
     pub forecast_log: Option<&'a Path>,
-    /// Only some modules were called: what that is worth cannot be compared with the worth of all, and is not kept.
+    /// Whether only some modules were called: their ROI is not comparable with that of all, and is not recorded.
     pub is_partial: bool,
     /// Stored workflows and the sections that they name.
     pub workflows: BTreeMap<String, Vec<String>>,
-    /// Patches of modules, by path: kept, and taken back later.
+    /// Numbers of kept and of reverted patches, by path of the module.
     pub patches: BTreeMap<String, (u64, u64)>,
-    /// Test files of which a test does not pass; nothing if nobody ran them.
+    /// Test files with failing tests; `None` if the tests were not run.
     pub failing_suites: Option<BTreeSet<String>>,
 }
 
@@ -63,7 +63,7 @@ impl CycleTracker<'_> {
         let economy = CallEconomics { prices, watts };
         let directory = self.context.data_directory();
         let run = report.run.as_ref().map_or_else(String::new, ToString::to_string);
-        // Plugins are asked with what was known before, and without holding the history for so long.
+        // Plugins get the previous history, and run before the history is locked.
         let extra = {
             let history = read_history_or_empty(&directory, &self.inventory.root);
             let seen = CycleObservation::new(self, report, &observed, &economy, &history);
@@ -74,7 +74,7 @@ impl CycleTracker<'_> {
         let database = settings.roi.resource_db.as_deref().filter(|_| !self.is_partial);
         let resources = record_resources(database, report, cpu_seconds).await?;
         let add = |history: &mut RoiHistory| {
-            remember_best(history, &observed);
+            update_best_cpu_times(history, &observed);
             let seen = CycleObservation::new(self, report, &observed, &economy, history);
             let (cycle, mut found) = seen.cycle(run, &extra);
             found.energy_source = energy_source;
@@ -97,7 +97,7 @@ impl CycleTracker<'_> {
         Ok(found)
     }
 
-    /// What the history says now that this cycle is in it.
+    /// Completes the report with values from the history, which contains this cycle.
     fn conclude(
         &self,
         history: &mut RoiHistory,
@@ -121,7 +121,7 @@ impl CycleTracker<'_> {
         }
         found.converged = !found.modules.is_empty() && found.modules.iter().all(|row| row.complete.is_some());
         history.complete = complete;
-        found.forecast = next_of(history, resources).filter(|_| !self.is_partial);
+        found.forecast = forecast_roi(history, resources).filter(|_| !self.is_partial);
         let names: Vec<String> = history.metrics_history.keys().cloned().collect();
         let model = |name: &String| Some((name.clone(), history.forecast_next(name, &[])?.model));
         let made: Vec<(String, ForecastModel)> = names.iter().filter_map(model).collect();
@@ -169,16 +169,16 @@ impl CycleTracker<'_> {
     }
 }
 
-/// The forecast of the ROI, with what cycles took beside it; nothing if there is nothing to say.
-fn next_of(history: &RoiHistory, resources: &[Vec<f64>]) -> Option<ForecastReport> {
+/// Forecast of the ROI, with the resource usage of cycles as covariates; `None` if there is too little data.
+fn forecast_roi(history: &RoiHistory, resources: &[Vec<f64>]) -> Option<ForecastReport> {
     let series = history.series("roi");
     let columns = last_values(resources, series.len());
     let made = history.forecast_accuracy("roi");
     Some(ForecastReport::new("roi", series.len(), history.forecast_next("roi", &columns)?, made))
 }
 
-/// The least CPU time of each section that was ever seen.
-fn remember_best(history: &mut RoiHistory, observed: &[ObservedCell]) {
+/// Updates the lowest CPU time of each section.
+fn update_best_cpu_times(history: &mut RoiHistory, observed: &[ObservedCell]) {
     let ordinary = observed.iter().filter(|cell| cell.kind == CellKind::Ordinary);
     for (section, now) in ordinary.filter_map(|cell| Some((&cell.section, cell.cpu_ms_of_ok?))) {
         let best = history.best_cpu_ms.entry(section.clone()).or_insert(now);
@@ -186,7 +186,7 @@ fn remember_best(history: &mut RoiHistory, observed: &[ObservedCell]) {
     }
 }
 
-/// Whether synergy of a history has come to rest.
+/// Convergence test of the synergy in a history.
 pub fn synergy_rests(context: &AppContext, history: &RoiHistory) -> convergence::SynergyConvergence {
     let settings = &context.settings().synergy;
     let thresholds = CycleThresholds::of(context, history);

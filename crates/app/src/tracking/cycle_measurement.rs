@@ -1,4 +1,4 @@
-//! From what a run saw to what a cycle measured.
+//! Measurements of a cycle from the observations of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,13 +19,13 @@ use super::plugins::ExtraMetrics;
 use super::report::{CycleModuleRow, CycleReport, CycleScenarioRow, WeakestMetric};
 use crate::calling::now_ms;
 
-/// What a run saw, beside the history.
+/// Observations of a run, and the history.
 pub(super) struct CycleObservation<'a> {
     pub tracker: &'a CycleTracker<'a>,
     pub observed: &'a [ObservedCell],
     pub economy: &'a CallEconomics,
     pub history: &'a RoiHistory,
-    /// The share of lines that were reached, by the path of the module.
+    /// Share of covered lines by path of the module.
     coverage: BTreeMap<&'a str, f64>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> CycleObservation<'a> {
         Self { tracker, observed, economy, history, coverage }
     }
 
-    /// What can be measured, with the lines that were reached.
+    /// Metrics of some cells, including coverage.
     fn measure(
         &self,
         cells: &[&ObservedCell],
@@ -51,7 +51,7 @@ impl<'a> CycleObservation<'a> {
         let mut measured = measure(cells, code, self.economy, &self.history.best_cpu_ms);
         match coverage {
             Some(coverage) => drop(measured.metrics.insert("coverage", coverage)),
-            None => drop(measured.unavailable.insert("coverage", "no line can be reached by a call")),
+            None => drop(measured.unavailable.insert("coverage", "no lines that a call can reach")),
         }
         measured
     }
@@ -71,7 +71,7 @@ impl<'a> CycleObservation<'a> {
         match self.projected(&metrics) {
             Some(value) => drop(metrics.insert("projected_lucrativity".to_owned(), value)),
             None => {
-                unavailable.insert("projected_lucrativity", "there is nothing to forecast it from yet");
+                unavailable.insert("projected_lucrativity", "no history to forecast from yet");
             }
         }
         metrics.extend(extra.metrics.clone());
@@ -123,7 +123,7 @@ impl<'a> CycleObservation<'a> {
         (cycle, report)
     }
 
-    /// What is measured of a module; nothing if none of its sections was called.
+    /// Measurements of a module; `None` if none of its sections was called.
     fn module(&self, module: &PythonModule) -> Option<(CycleModuleRow, HistorySample)> {
         let prefix = format!("{}:", module.name);
         let cells: Vec<&ObservedCell> =
@@ -141,7 +141,7 @@ impl<'a> CycleObservation<'a> {
             .into_iter()
             .filter_map(|name| Some((name.clone(), self.under(&name, &cells, &code)?)))
             .collect();
-        // How well its ROI could have been forecast: by the last value, until forecasts of modules are kept.
+        // Confidence of last-value forecasts of the ROI: there are no recorded forecasts of modules.
         let levels = tracked.map_or(&[][..], |tracked| tracked.levels.as_slice());
         let confidence = confidence(levels, levels.get(1..).unwrap_or_default());
         let metrics = measurement.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
@@ -203,7 +203,7 @@ impl<'a> CycleObservation<'a> {
         }
     }
 
-    /// Suites that use a module, and of which a test does not pass; nothing if nobody has run them.
+    /// Number of failing test files that import a module; `None` if the tests were not run.
     fn failing_suites(&self, module: &PythonModule) -> Option<u32> {
         let failing = self.tracker.failing_suites.as_ref()?;
         let suites = self.tracker.inventory.modules.iter().filter(|suite| failing.contains(&suite.path));
@@ -211,7 +211,7 @@ impl<'a> CycleObservation<'a> {
         Some(u32::try_from(using).unwrap_or(u32::MAX))
     }
 
-    /// The ROI of cells under one scenario: their robustness there is their reliability.
+    /// ROI of cells under one scenario, with the robustness in it as reliability.
     fn under(&self, scenario: &str, cells: &[&ObservedCell], code: &StaticCodeMetrics) -> Option<f64> {
         let of_scenario: Vec<ObservedCell> = cells
             .iter()
@@ -233,7 +233,7 @@ impl<'a> CycleObservation<'a> {
         names(&all).into_iter().filter_map(row).collect()
     }
 
-    /// Profitability in the next cycle, this one included.
+    /// Forecast of the profitability in the next cycle, from the history and this cycle.
     fn projected(&self, metrics: &BTreeMap<String, f64>) -> Option<f64> {
         let mut series = self.history.series("profitability");
         series.extend(metrics.get("profitability"));
@@ -257,19 +257,19 @@ impl<'a> CycleObservation<'a> {
     }
 }
 
-/// Modules of `module_map.json`; nothing if there is none.
+/// Modules of `module_map.json`; `None` if it does not exist.
 fn mapped(directory: &Path) -> Option<BTreeSet<String>> {
     let path = directory.join("module_map.json");
     let text = std::fs::read_to_string(&path).ok()?;
     let map: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let modules = map["modules"].as_object();
     if modules.is_none() {
-        tracing::warn!("{} has no modules, and is not compared with the repository", path.display());
+        tracing::warn!("{} contains no modules; not compared with the repository", path.display());
     }
     Some(modules?.keys().cloned().collect())
 }
 
-/// What was expected of this cycle before it was made.
+/// Forecast of a metric for this cycle, from the history before it.
 fn expected(history: &RoiHistory, metric: &str) -> Option<ForecastValue> {
     history.forecast_next(metric, &[])?.steps.first().copied()
 }

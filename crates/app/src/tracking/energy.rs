@@ -1,11 +1,11 @@
-//! What a second of a core consumes: measured where the machine says so, else a setting.
+//! Power of one core in watts: measured with RAPL where available, otherwise from a setting.
 
 use std::path::{Path, PathBuf};
 
-/// Where Linux shows the counters of RAPL.
+/// Directory of the RAPL counters.
 const COUNTERS: &str = "/sys/class/powercap";
 
-/// The counters when something began.
+/// RAPL counters at the start of a measurement.
 #[derive(Debug)]
 pub(crate) struct EnergyMeter {
     began: Option<f64>,
@@ -16,8 +16,8 @@ impl EnergyMeter {
         Self { began: joules(Path::new(COUNTERS)) }
     }
 
-    /// Watts of a core that computes, from what was consumed and computed since; the setting if no counter can be read, or if
-    /// it began anew.
+    /// Power of a busy core since the start of the measurement; the setting if no counter can be read or a counter
+    /// wrapped around.
     pub(crate) fn watts(&self, cpu_seconds: f64, setting: f64) -> (f64, &'static str) {
         let now = joules(Path::new(COUNTERS));
         match self.began.zip(now) {
@@ -27,12 +27,12 @@ impl EnergyMeter {
     }
 }
 
-/// The sum of the counters of all packages, in joules.
+/// Sum of the counters of all CPU packages, in joules.
 fn joules(directory: &Path) -> Option<f64> {
     let entries = std::fs::read_dir(directory).ok()?;
     let is_package = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        // Parts of packages have another number behind theirs.
+        // Subzones of a package have a second number, as in `intel-rapl:0:0`.
         name.starts_with("intel-rapl:") && name.matches(':').count() == 1
     };
     let packages: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_package).collect();
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_are_added_and_their_parts_are_not() {
+    fn packages_are_added_without_their_subzones() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(joules(directory.path()), None);
         for (name, counter) in
@@ -61,11 +61,11 @@ mod tests {
         }
         assert_eq!(joules(directory.path()), Some(2.0));
         std::fs::remove_file(directory.path().join("intel-rapl:1/energy_uj")).unwrap();
-        assert_eq!(joules(directory.path()), None, "half of it would be wrong");
+        assert_eq!(joules(directory.path()), None, "a partial sum would be wrong");
     }
 
     #[test]
-    fn without_counters_it_is_the_setting_that_says_so() {
+    fn without_counters_the_setting_is_used() {
         let meter = EnergyMeter { began: None };
         assert_eq!(meter.watts(1.0, 7.0), (7.0, "SANDBOX_WATTS_PER_CORE"));
     }

@@ -1,28 +1,28 @@
-//! Forecasts as people and programs read them.
+//! Reports of forecasts.
 
 use menace_tracker::forecast::{Forecast, ForecastAccuracy, ForecastError, ForecastRequest, forecast};
 use serde::Serialize;
 
-/// A forecast.
+/// Report of a forecast.
 #[derive(Debug, Clone, Serialize)]
 pub struct ForecastReport {
-    /// What is forecast.
+    /// Name of the metric.
     pub metric: String,
-    /// Values that it is known from.
+    /// Number of values that the forecast is based on.
     pub values: usize,
-    /// How its model is called.
+    /// Name of the model.
     #[serde(rename = "model_name")]
     pub model: String,
-    /// What comes next.
+    /// The forecast.
     #[serde(flatten)]
     pub forecast: Forecast,
-    /// Its mean error at the last places.
+    /// Mean absolute error in backtests.
     pub mae: Option<f64>,
-    /// By which share that is less than the error of the last value.
+    /// Relative improvement over the error of last-value forecasts.
     pub beats_last_value_by: Option<f64>,
-    /// The share of intervals at the last places that held what came.
+    /// Share of backtest intervals that contained the actual value.
     pub coverage: Option<f64>,
-    /// The same of forecasts that were really made, cycle by cycle.
+    /// Accuracy of the forecasts recorded in earlier cycles.
     pub made: ForecastAccuracy,
 }
 
@@ -36,7 +36,7 @@ pub fn forecast_of(
 }
 
 impl ForecastReport {
-    /// Of a forecast that was made from so many values.
+    /// Report of a forecast that is based on this number of values.
     pub fn new(metric: &str, values: usize, forecast: Forecast, made: ForecastAccuracy) -> Self {
         Self {
             metric: metric.to_owned(),
@@ -50,11 +50,12 @@ impl ForecastReport {
         }
     }
 
-    /// In one line, such as `0.62 (90 % interval 0.58 … 0.66), model ETS(A,N,N), MAE 0.02, beats last value by 31 %`.
+    /// One-line summary:
+    /// `0.62 (90 % interval 0.58 … 0.66), model ETS(A,N,N), MAE 0.02, beats last value by 31 %`.
     pub fn summary_line(&self) -> String {
-        let Some(next) = self.forecast.steps.first() else { return "nothing".to_owned() };
+        let Some(next) = self.forecast.steps.first() else { return "no forecast".to_owned() };
         let interval = next.interval.map_or_else(
-            || " (no interval: there is too little to know)".to_owned(),
+            || " (no interval: too few values)".to_owned(),
             |(low, high)| {
                 format!(" ({:.0} % interval {low:.3} … {high:.3})", self.forecast.confidence * 100.0)
             },

@@ -1,4 +1,4 @@
-//! Histories in files. Whoever changes one holds its lock, so that two runs do not lose what the other measured.
+//! History files. Changes are made under a file lock, so that concurrent runs do not lose measurements.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use menace_analysis::write_atomically;
 use menace_tracker::history::{RoiHistory, read};
 use serde::Serialize;
 
-/// Reads a history. A directory is one that has a `roi_history.json`, itself or in its `sandbox_data`.
+/// Reads a history from a file, or from a directory with `roi_history.json` or `sandbox_data/roi_history.json`.
 pub fn load_history(path: &Path) -> Result<RoiHistory, AppError> {
     let file = in_directory(path);
     let text = std::fs::read_to_string(&file).map_err(|error| wrong(&file, &error.to_string()))?;
@@ -25,20 +25,20 @@ fn in_directory(path: &Path) -> PathBuf {
     if !path.is_dir() {
         return path.to_owned();
     }
-    let inside = path.join("sandbox_data/roi_history.json");
-    if inside.is_file() { inside } else { path.join("roi_history.json") }
+    let nested = path.join("sandbox_data/roi_history.json");
+    if nested.is_file() { nested } else { path.join("roi_history.json") }
 }
 
-/// The history of a directory as it is; an empty one if there is none of this repository that can be read.
+/// The history of a directory; an empty one if it is missing, unreadable or of another repository.
 pub fn read_history_or_empty(directory: &Path, repository: &str) -> RoiHistory {
     let text = std::fs::read_to_string(directory.join("roi_history.json")).unwrap_or_default();
     let is_ours =
         |history: &RoiHistory| history.repository.as_deref().is_none_or(|known| known == repository);
-    // Whoever changes it says what is wrong with it.
+    // Problems are reported by `with_history`, before the file is changed.
     read(&text).ok().filter(is_ours).unwrap_or_default()
 }
 
-/// Changes the history of a directory. A file that cannot be read is put aside, and said so; nothing of it is lost.
+/// Changes the history of a directory. A file that cannot be used is renamed, with a warning.
 pub(crate) fn with_history<T>(
     directory: &Path,
     repository: &str,
@@ -53,11 +53,11 @@ pub(crate) fn with_history<T>(
             Ok(history) if history.repository.as_deref().is_none_or(|known| known == repository) => history,
             Ok(history) => {
                 let other = history.repository.unwrap_or_default();
-                put_aside(&path, &format!("is about {other}"))?;
+                move_aside(&path, &format!("belongs to {other}"))?;
                 RoiHistory::default()
             }
             Err(error) => {
-                put_aside(&path, &format!("cannot be used: {error}"))?;
+                move_aside(&path, &format!("is unreadable: {error}"))?;
                 RoiHistory::default()
             }
         },
@@ -81,16 +81,16 @@ pub fn lock(path: &Path) -> Result<File, AppError> {
     opened.and_then(|file| file.lock().map(|()| file)).file("lock", Path::new(&name))
 }
 
-fn put_aside(path: &Path, why: &str) -> Result<(), AppError> {
+fn move_aside(path: &Path, why: &str) -> Result<(), AppError> {
     let free = (1..1_000_u32)
         .map(|number| path.with_extension(format!("json.{number}")))
         .find(|name| !name.exists());
     let aside = free.ok_or_else(|| AppError::ForeignFile {
         path: path.to_owned(),
-        problem: "a thousand earlier histories are kept beside it".to_owned(),
+        problem: "there are already 999 renamed histories beside it".to_owned(),
     })?;
     std::fs::rename(path, &aside).file("rename", path)?;
-    tracing::warn!("{} {why}; it is kept as {}", path.display(), aside.display());
+    tracing::warn!("{} {why}; renamed to {}", path.display(), aside.display());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Reports and inventories as the tracker reads them.
+//! Conversion of reports and inventories for the tracker.
 
 use menace_model::inventory::PythonModule;
 use menace_runner::{InputStrategy, SectionCell};
@@ -14,7 +14,7 @@ pub(super) fn code_of(module: &PythonModule) -> StaticCodeMetrics {
     }
 }
 
-/// The code of a repository: the mean of its modules.
+/// Static metrics of a repository: the mean of its modules.
 pub(super) fn mean_code(modules: &[PythonModule]) -> StaticCodeMetrics {
     let mean = |value: fn(&StaticCodeMetrics) -> Option<f64>| {
         let values: Vec<f64> = modules.iter().filter_map(|module| value(&code_of(module))).collect();

@@ -1,5 +1,5 @@
-//! More metrics: from `SANDBOX_METRICS_FILE`, and from plugins, which run in a sandbox. A plugin that is broken is a warning:
-//! what menace measures itself does not depend on it.
+//! Extra metrics from `SANDBOX_METRICS_FILE` and from plugins, which run in a sandbox. A broken plugin is a warning:
+//! built-in metrics do not depend on it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use menace_tracker::history::RoiHistory;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::calling::{RepositoryExecutor, ask_plugin, python_files};
+use crate::calling::{RepositoryExecutor, call_plugin, python_files};
 use crate::{AppContext, AppError, RequestError};
 
-/// How long a plugin may take.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Timeout of a plugin.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a metrics file says.
+/// Content of a metrics file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct MetricsFile {
@@ -24,7 +24,7 @@ pub(crate) struct MetricsFile {
     extra_metrics: BTreeMap<String, f64>,
 }
 
-/// More metrics of a cycle, and what plugins predict of the next.
+/// Extra metrics of a cycle, and predictions of plugins for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct ExtraMetrics {
     pub metrics: BTreeMap<String, f64>,
@@ -32,7 +32,7 @@ pub(crate) struct ExtraMetrics {
 }
 
 impl MetricsFile {
-    /// That of the settings; relative directories are beside it.
+    /// Reads the file of the settings. Its directories are relative to the file.
     pub(crate) fn read(context: &AppContext) -> Result<Self, AppError> {
         let settings = &context.settings().metrics;
         let mut file = match &settings.metrics_file {
@@ -53,7 +53,7 @@ impl MetricsFile {
         Ok(file)
     }
 
-    /// Asks all plugins.
+    /// Runs all plugins.
     pub(crate) async fn collect(
         &self,
         calling: &RepositoryExecutor,
@@ -64,16 +64,16 @@ impl MetricsFile {
         let mut extra = ExtraMetrics { metrics: self.extra_metrics.clone(), ..ExtraMetrics::default() };
         for path in self.plugins() {
             let request = request(&path, report, history, (before, roi));
-            let asked = match request {
-                Ok(request) => ask(calling, request).await?,
+            let answer = match request {
+                Ok(request) => run_plugin(calling, request).await?,
                 Err(error) => Err(error.to_string()),
             };
-            match asked {
+            match answer {
                 Ok((metrics, predictions)) => {
                     extra.metrics.extend(metrics);
                     extra.predictions.extend(predictions);
                 }
-                Err(problem) => tracing::warn!("the plugin {} is left out: {problem}", path.display()),
+                Err(problem) => tracing::warn!("skipping plugin {}: {problem}", path.display()),
             }
         }
         Ok(extra)
@@ -83,8 +83,8 @@ impl MetricsFile {
         let mut all = Vec::new();
         for directory in &self.plugin_dirs {
             match python_files(directory) {
-                Err(error) => tracing::warn!("plugins of {} are left out: {error}", directory.display()),
-                Ok(inside) => all.extend(inside),
+                Err(error) => tracing::warn!("skipping plugins in {}: {error}", directory.display()),
+                Ok(files) => all.extend(files),
             }
         }
         all
@@ -120,13 +120,13 @@ fn request(
 
 type MetricsPluginAnswer = (BTreeMap<String, f64>, BTreeMap<String, f64>);
 
-async fn ask(
+async fn run_plugin(
     calling: &RepositoryExecutor,
     request: Value,
 ) -> Result<Result<MetricsPluginAnswer, String>, AppError> {
     let read = |answer: &Value, name: &str| {
         serde_json::from_value(answer[name].clone()).map_err(|error| error.to_string())
     };
-    let asked = ask_plugin(calling, request, LONGEST).await?;
-    Ok(asked.and_then(|answer| Ok((read(&answer, "metrics")?, read(&answer, "predictions")?))))
+    let answer = call_plugin(calling, request, TIMEOUT).await?;
+    Ok(answer.and_then(|answer| Ok((read(&answer, "metrics")?, read(&answer, "predictions")?))))
 }

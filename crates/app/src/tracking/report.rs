@@ -1,4 +1,4 @@
-//! What a cycle says.
+//! Report of a cycle.
 
 use std::collections::BTreeMap;
 
@@ -11,40 +11,40 @@ use serde::Serialize;
 use super::forecasts::ForecastReport;
 use crate::calling::now_ms;
 
-/// What a cycle says, as people and programs read it.
+/// Report of a cycle.
 #[derive(Debug, Serialize)]
 pub struct CycleReport {
-    /// Counted from 1.
+    /// Number of the cycle, from 1.
     pub cycle: usize,
-    /// The ROI of the repository; nothing if nothing could be measured.
+    /// ROI of the repository; `None` if it could not be measured.
     pub roi: Option<f64>,
-    /// Its change.
+    /// Difference to the previous cycle.
     pub delta: Option<f64>,
     /// Metrics of the repository.
     pub metrics: BTreeMap<String, f64>,
-    /// Metrics that could not be measured, and why.
+    /// Metrics that could not be measured, with the reason.
     pub unavailable: BTreeMap<&'static str, &'static str>,
-    /// How energy was measured.
+    /// Source of the energy measurement.
     pub energy_source: &'static str,
-    /// Modules, the most worth first.
+    /// Modules, highest rank first.
     pub modules: Vec<CycleModuleRow>,
     /// Scenarios.
     pub scenarios: Vec<CycleScenarioRow>,
-    /// What comes next.
+    /// Forecast of the ROI of the next cycle.
     pub forecast: Option<ForecastReport>,
-    /// What does not fit together.
+    /// Inconsistencies between records.
     pub discrepancies: Vec<Discrepancy>,
-    /// What little is, in this cycle.
+    /// ROI threshold of diminishing returns.
     pub roi_threshold: f64,
     /// Threshold of synergy.
     pub synergy_threshold: f64,
     /// Whether all modules are complete.
     pub converged: bool,
-    /// What could not be taken into the history.
+    /// Values that were not added to the history.
     pub problems: Vec<String>,
 }
 
-/// A module.
+/// A module in a cycle.
 #[derive(Debug, Serialize)]
 pub struct CycleModuleRow {
     /// Path of the module.
@@ -62,7 +62,7 @@ pub struct CycleModuleRow {
     pub vetoes: Vec<String>,
     /// Metrics of the profile that are missing.
     pub missing: Vec<&'static str>,
-    /// The metric that costs most, and what to do about it.
+    /// The metric that lowers the ROI most, with a hint.
     pub weakest: Option<WeakestMetric>,
     /// ROI by scenario.
     pub scenarios: BTreeMap<String, f64>,
@@ -76,18 +76,18 @@ pub struct CycleModuleRow {
     pub complete: Option<String>,
 }
 
-/// The metric that costs most.
+/// The metric that lowers the ROI most.
 #[derive(Debug, Serialize)]
 pub struct WeakestMetric {
     /// Name of the metric.
     pub metric: &'static str,
-    /// Its value.
+    /// Value of the metric.
     pub value: f64,
-    /// What would raise it.
+    /// Hint on how to improve it.
     pub hint: String,
 }
 
-/// A scenario.
+/// A scenario in a cycle.
 #[derive(Debug, Serialize)]
 pub struct CycleScenarioRow {
     /// Name of the scenario.
@@ -98,7 +98,7 @@ pub struct CycleScenarioRow {
     pub delta: Option<f64>,
 }
 
-/// A row for every value of a cycle.
+/// Database records of all values of a cycle.
 pub(super) fn records(report: &RunReport, found: &CycleReport) -> Vec<MetricRecord> {
     let run = report.run.as_ref().map_or_else(String::new, ToString::to_string);
     let (cycle, at_ms) = (found.cycle as u64, now_ms());

@@ -1,4 +1,4 @@
-//! What cycles took, for forecasts that know it: `SANDBOX_RESOURCE_DB`.
+//! Resource usage of cycles, as covariates of forecasts: `SANDBOX_RESOURCE_DB`.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::AppError;
 use crate::calling::now_ms;
 use crate::measure::absolute;
 
-/// What is kept of each cycle.
+/// Recorded values of each cycle.
 const NAMES: [&str; 3] = ["cpu_seconds", "seconds", "calls"];
 
-/// Adds what a run took, and gives what all took, each as a column.
+/// Records the resource usage of a run, and returns that of all runs as columns.
 pub(super) async fn record_resources(
     path: Option<&Path>,
     report: &RunReport,
@@ -46,7 +46,7 @@ pub(super) async fn record_resources(
     Ok(columns)
 }
 
-/// The last values of each column, as many as a series has; nothing if a column has not as many.
+/// The last `length` values of each column; shorter columns are left out.
 pub(super) fn last_values(columns: &[Vec<f64>], length: usize) -> Vec<Vec<f64>> {
     let last = |column: &Vec<f64>| Some(column[column.len().checked_sub(length)?..].to_vec());
     columns.iter().filter_map(last).collect()
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_columns_that_reach_as_far_back_are_beside_a_series() {
+    fn columns_shorter_than_the_series_are_left_out() {
         let columns = [vec![1.0, 2.0, 3.0], vec![1.0]];
         assert_eq!(last_values(&columns, 2), [vec![2.0, 3.0]]);
         assert!(last_values(&columns, 4).is_empty());

@@ -1,4 +1,4 @@
-//! The files that say what counts: the profile of ROI, and severities.
+//! ROI profile and impact severities, from their files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use crate::{AppContext, AppError, RequestError};
 use menace_tracker::roi::{ImpactSeverities, RoiProfile};
 use serde::de::DeserializeOwned;
 
-/// What counts.
+/// Rules for scoring ROI.
 #[derive(Debug, Clone, Default)]
 pub struct RoiScoringRules {
     /// Weights and vetoes of the ROI.
@@ -16,7 +16,7 @@ pub struct RoiScoringRules {
 }
 
 impl RoiScoringRules {
-    /// Those of the settings. A file that is named and not there is an error; the default one need not be there.
+    /// Reads the rules of the settings. A missing file is an error, except for the default one.
     pub fn read(context: &AppContext, root: &Path) -> Result<Self, AppError> {
         let roi = &context.settings().roi;
         let profile = match &roi.roi_profile {
@@ -34,9 +34,9 @@ impl RoiScoringRules {
         if !is_default || found.is_file() {
             severities.0.extend(read_yaml::<ImpactSeverities>(&found)?.0);
         }
-        let is_none = |severity: &f64| !(0.0..=1.0).contains(severity);
-        if let Some((name, severity)) = severities.0.iter().find(|(_, severity)| is_none(severity)) {
-            let problem = format!("the severity of {name} is {severity}, and not between 0 and 1");
+        let is_out_of_range = |severity: &f64| !(0.0..=1.0).contains(severity);
+        if let Some((name, severity)) = severities.0.iter().find(|(_, severity)| is_out_of_range(severity)) {
+            let problem = format!("the severity of {name} is {severity}; it must be between 0 and 1");
             return Err(RequestError::Rules { path: found, problem }.into());
         }
         Ok(Self { profile, severities })

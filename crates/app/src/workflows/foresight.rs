@@ -1,4 +1,4 @@
-//! What trajectories of a workflow say about where it is going: `foresight_history.json`.
+//! Forecasts of workflows from their trajectories: `foresight_history.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::scenarios::TrajectoryStageRow;
 use crate::error::FileContext;
 use crate::{AppContext, AppError, RequestError};
 
-/// Cycles of a workflow that are kept, and how much ROI may vary.
+/// Number of recorded cycles per workflow, and the ROI volatility above which a workflow is volatile.
 const WINDOW: usize = 10;
 const VOLATILITY: f64 = 0.1;
 
@@ -23,7 +23,7 @@ struct ForesightTemplates {
     profiles: BTreeMap<String, String>,
 }
 
-/// Adds a trajectory, and says what is to be expected now.
+/// Records a trajectory and returns the forecast of the workflow.
 pub(super) fn record(
     context: &AppContext,
     root: &Path,
@@ -64,7 +64,7 @@ fn templates(root: &Path) -> Result<ForesightTemplates, AppError> {
         .map_err(|error| RequestError::Rules { path: path.clone(), problem: error.to_string() }.into())
 }
 
-/// `roi` is that of the first stage; the others have the name of their stage before them.
+/// Metrics of a trajectory, prefixed with the stage; the first stage also without a prefix.
 fn metrics(rows: &[TrajectoryStageRow]) -> WorkflowCycleMetrics {
     let mut metrics = WorkflowCycleMetrics::new();
     for (at, row) in rows.iter().enumerate() {

@@ -18,30 +18,30 @@ pub use scenarios::{
 pub use synergy::WorkflowMetricValues;
 pub use workflow_runs::{WorkflowRow, run};
 
-/// How a workflow is run.
+/// Request to run a workflow.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowRequest {
     /// Name or id of a stored workflow, or sections separated by commas.
     pub workflow: String,
-    /// The repository; `None` for that of the settings.
+    /// The repository; `None` for the one in the settings.
     pub repository: Option<PathBuf>,
-    /// Number of times that it is run in each scenario.
+    /// Number of runs per scenario.
     pub times: usize,
     /// Seed of every random choice.
     pub seed: u64,
-    /// Timeout of one time.
+    /// Timeout of one run.
     pub timeout: Duration,
     /// Python interpreter.
     pub python: Option<String>,
-    /// Files that every step finds, by name.
+    /// Files for every step, by name.
     pub files: Vec<(String, String)>,
-    /// Environment variables that every step finds.
+    /// Environment variables for every step.
     pub variables: Vec<(String, String)>,
     /// File of fixtures by module.
     pub fixtures: Option<PathBuf>,
     /// Whether every attempt to use the network raises `RuntimeError`.
     pub safe_mode: bool,
-    /// File of rules that answer requests.
+    /// File of mock rules.
     pub network_mocks: Option<PathBuf>,
 }
 
@@ -52,8 +52,8 @@ pub struct WorkflowsRequest {
     pub workflow: Option<String>,
     /// Whether workflows are built from the module groups.
     pub dynamic_workflows: bool,
-    /// Scenarios besides the ordinary one; `all` for all of them.
+    /// Scenarios in addition to `normal`; `all` for all of them.
     pub scenarios: Vec<String>,
-    /// How they are run; its own `workflow` is ignored.
+    /// Options of the runs; `workflow` is ignored.
     pub common: WorkflowRequest,
 }

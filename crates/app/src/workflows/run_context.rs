@@ -1,4 +1,4 @@
-//! Everything that is needed to make workflows of a repository.
+//! Context for running workflows of a repository.
 
 use menace_analysis::scan::RepositoryScan;
 use menace_model::network::MockSpec;
@@ -21,9 +21,9 @@ pub(super) struct WorkflowRunContext<'a> {
     pub(super) scan: RepositoryScan,
     pub(super) targets: Vec<CallableSection>,
     pub(super) prices: ResourcePrices,
-    /// What counts how much in an ROI.
+    /// Weights of the ROI.
     pub(super) profile: RoiProfile,
-    /// What a second of a core consumes.
+    /// Power of one core in watts.
     pub(super) watts: f64,
     calling: RepositoryExecutor,
     owners: ObjectRecipes,
@@ -70,11 +70,11 @@ impl<'a> WorkflowRunContext<'a> {
         })
     }
 
-    /// Makes a workflow under these circumstances.
+    /// Runs a workflow under a stress profile.
     pub(super) async fn cell(
         &self,
         steps: &[String],
-        circumstances: &StressProfile,
+        stress: &StressProfile,
         mode: WorkflowMode,
     ) -> Result<WorkflowCell, WorkflowError> {
         let simulation = WorkflowSimulation {
@@ -88,20 +88,20 @@ impl<'a> WorkflowRunContext<'a> {
             safe_mode: self.options.safe_mode,
             network_mocks: self.network_mocks.clone(),
         };
-        simulation.cell(steps, circumstances, mode).await
+        simulation.cell(steps, stress, mode).await
     }
 
-    /// What a cell is worth: the profitability of its times.
+    /// ROI of a cell: the profitability of its calls.
     pub(super) fn roi(&self, cell: &WorkflowCell) -> Option<f64> {
         self.profitability(cell, cell.ended_well())
     }
 
-    /// What a cell is worth when its steps are replaced by nothing: nothing is earned, and it still costs.
-    pub(super) fn roi_of_nothing(&self, cell: &WorkflowCell) -> Option<f64> {
+    /// ROI of a cell whose steps are disabled: costs without revenue.
+    pub(super) fn roi_without_steps(&self, cell: &WorkflowCell) -> Option<f64> {
         self.profitability(cell, 0)
     }
 
-    /// Nothing when a cost could not be measured.
+    /// Profitability; `None` if a cost could not be measured.
     fn profitability(&self, cell: &WorkflowCell, ended_well: usize) -> Option<f64> {
         self.prices.profitability(&CallResourceUsage {
             calls: cell.n,
@@ -130,7 +130,7 @@ fn fixtures(options: &WorkflowRequest) -> Result<WorkflowFixtures, AppError> {
     Ok(fixtures)
 }
 
-/// The steps of a stored workflow, or those that are named: `module:function,module:function`.
+/// Name and steps of a workflow: a stored one, or `module:function,module:function`.
 pub(super) async fn steps_of(
     context: &AppContext,
     workflow: &str,

@@ -17,9 +17,9 @@ use crate::{AppContext, AppError};
 pub struct WorkflowScenarioRow {
     /// Name of the scenario.
     pub scenario: String,
-    /// Number of times that count.
+    /// Number of valid runs.
     pub n: usize,
-    /// Share of times without a failure.
+    /// Share of runs without a failure.
     pub robustness: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
@@ -27,9 +27,9 @@ pub struct WorkflowScenarioRow {
     pub roi: Option<f64>,
     /// ROI without the steps.
     pub roi_off: Option<f64>,
-    /// Difference of both.
+    /// Difference between `roi` and `roi_off`.
     pub roi_delta: Option<f64>,
-    /// Reason why no time counts.
+    /// Reason why no run is valid.
     pub void_reason: Option<String>,
     /// The first failure.
     pub failure: Option<String>,
@@ -56,9 +56,9 @@ pub struct ScenarioReport {
 pub struct TrajectoryStageRow {
     /// Name of the stage.
     pub stage: String,
-    /// Number of times that count.
+    /// Number of valid runs.
     pub n: usize,
-    /// Share of times without a failure.
+    /// Share of runs without a failure.
     pub robustness: Option<f64>,
     /// ROI of the stage.
     pub roi: Option<f64>,
@@ -68,7 +68,7 @@ pub struct TrajectoryStageRow {
     pub degradation: Option<f64>,
     /// Steadiness of the ROI so far.
     pub stability: Option<f64>,
-    /// Reason why no time counts.
+    /// Reason why no run is valid.
     pub void_reason: Option<String>,
     /// The first failure.
     pub failure: Option<String>,
@@ -103,24 +103,24 @@ pub async fn run_scenarios(
         canonical(CanonicalProfile::FlakyUpstream, ProfileSeverity::Low),
     ];
     let (workflow, steps) = steps_of(context, &request.workflow).await?;
-    let laboratory = WorkflowRunContext::open(context, request, ScanPurpose::Inventory).await?;
+    let run_context = WorkflowRunContext::open(context, request, ScanPurpose::Inventory).await?;
     let mut scenarios = Vec::new();
     for preset in &presets {
-        scenarios.push(scenario(&laboratory, &steps, preset).await?);
+        scenarios.push(scenario(&run_context, &steps, preset).await?);
     }
     let worst_scenario = worst(&scenarios).map(str::to_owned);
     Ok(ScenarioReport { version: 1, workflow, steps, seed: request.seed, worst_scenario, scenarios })
 }
 
 async fn scenario(
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     steps: &[String],
     preset: &Preset,
 ) -> Result<WorkflowScenarioRow, AppError> {
-    let circumstances = StressProfile::of(preset, CallsPerCell::default());
-    let on = laboratory.cell(steps, &circumstances, WorkflowMode::On).await?;
-    let off = laboratory.cell(steps, &circumstances, WorkflowMode::Off).await?;
-    let (roi, roi_off) = (laboratory.roi(&on), laboratory.roi_of_nothing(&off));
+    let stress = StressProfile::of(preset, CallsPerCell::default());
+    let on = run_context.cell(steps, &stress, WorkflowMode::On).await?;
+    let off = run_context.cell(steps, &stress, WorkflowMode::Off).await?;
+    let (roi, roi_off) = (run_context.roi(&on), run_context.roi_without_steps(&off));
     Ok(WorkflowScenarioRow {
         scenario: on.scenario.clone(),
         n: on.n,
@@ -157,27 +157,28 @@ pub async fn simulate_trajectory(
             {"SCENARIO_NAME": "chaotic_failure", "FAILURE_MODES": ["chaotic_failure"]}]"#,
     )?;
     let (workflow, steps) = steps_of(context, &request.workflow).await?;
-    let laboratory = WorkflowRunContext::open(context, request, ScanPurpose::Inventory).await?;
+    let run_context = WorkflowRunContext::open(context, request, ScanPurpose::Inventory).await?;
     let mut rows: Vec<TrajectoryStageRow> = Vec::new();
     for preset in &stages {
-        rows.push(stage(&laboratory, &steps, preset, &rows).await?);
+        rows.push(stage(&run_context, &steps, preset, &rows).await?);
     }
-    let root = std::path::Path::new(&laboratory.scan.inventory.root);
+    let root = std::path::Path::new(&run_context.scan.inventory.root);
     let outlook = super::foresight::record(context, root, &workflow, &rows)?;
     Ok(TrajectoryReport { version: 1, workflow, steps, seed: request.seed, stages: rows, outlook })
 }
 
-/// One stage: its ROI, how much of the first one's robustness is left (resilience), how much ROI is lost (degradation), and
-/// how steady the ROI has been so far.
+/// Runs one stage: ROI, robustness relative to the first stage (resilience), ROI lost since the first stage
+/// (degradation), and stability of the ROI so far.
 async fn stage(
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     steps: &[String],
     preset: &Preset,
     before: &[TrajectoryStageRow],
 ) -> Result<TrajectoryStageRow, AppError> {
-    let cell =
-        laboratory.cell(steps, &StressProfile::of(preset, CallsPerCell::default()), WorkflowMode::On).await?;
-    let roi = laboratory.roi(&cell);
+    let cell = run_context
+        .cell(steps, &StressProfile::of(preset, CallsPerCell::default()), WorkflowMode::On)
+        .await?;
+    let roi = run_context.roi(&cell);
     let first = before.first().map_or(roi, |first| first.roi);
     let first_robustness = before.first().map_or(cell.robustness, |first| first.robustness);
     let resilience = match (cell.robustness, first_robustness) {

@@ -1,4 +1,4 @@
-//! What sections are together, compared with each alone: every metric that workflows have.
+//! Synergy: the metrics of sections run together, compared with each section alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,25 +15,25 @@ use crate::error::FileContext;
 /// Metrics by name, as `synergy_<metric>` when they are differences.
 pub type WorkflowMetricValues = BTreeMap<String, f64>;
 
-/// What was seen of some steps under all scenarios.
+/// Results of some steps under all scenarios.
 pub(super) struct WorkflowScenarioResults {
     code: CombinedMeasures,
     churn: Option<f64>,
     pub(super) cells: Vec<(CellKind, WorkflowCell)>,
 }
 
-/// The difference, over everything and under each scenario.
+/// Difference of the metrics, overall and by scenario.
 #[derive(Debug, Default)]
 pub(super) struct SynergyDifference {
     pub(super) overall: WorkflowMetricValues,
     pub(super) scenarios: BTreeMap<String, WorkflowMetricValues>,
 }
 
-/// What reading code says is the same under all scenarios.
-const OF_CODE: [&str; 4] =
+/// Synergy of static metrics, which are the same under all scenarios.
+const STATIC_METRICS: [&str; 4] =
     ["synergy_code_quality", "synergy_maintainability", "synergy_security_score", "synergy_shannon_entropy"];
 
-/// Ordinary circumstances, and the scenarios that are named; `all` are those of `menace run-scenarios` and misuse.
+/// The normal preset and the named scenarios; `all` stands for those of `menace run-scenarios` and misuse.
 pub(super) fn presets(names: &[String]) -> Vec<Preset> {
     let known = [
         canonical(CanonicalProfile::ConcurrencySpike, ProfileSeverity::Low),
@@ -47,28 +47,28 @@ pub(super) fn presets(names: &[String]) -> Vec<Preset> {
 }
 
 impl WorkflowScenarioResults {
-    /// Makes steps under each preset.
+    /// Runs steps under each preset.
     pub(super) async fn of(
-        laboratory: &WorkflowRunContext<'_>,
+        run_context: &WorkflowRunContext<'_>,
         steps: &[String],
         presets: &[Preset],
     ) -> Result<Self, AppError> {
         let mut cells = Vec::new();
         for preset in presets {
-            let circumstances = StressProfile::of(preset, CallsPerCell::default());
-            let kind = match circumstances.strategy {
-                _ if circumstances.is_baseline => CellKind::Ordinary,
+            let stress = StressProfile::of(preset, CallsPerCell::default());
+            let kind = match stress.strategy {
+                _ if stress.is_baseline => CellKind::Ordinary,
                 InputStrategy::Hostile => CellKind::Hostile,
                 InputStrategy::Misuse => CellKind::Misuse,
                 _ => CellKind::Fault,
             };
-            cells.push((kind, laboratory.cell(steps, &circumstances, WorkflowMode::On).await?));
+            cells.push((kind, run_context.cell(steps, &stress, WorkflowMode::On).await?));
         }
-        let (code, churn) = code_of(laboratory, steps)?;
+        let (code, churn) = code_of(run_context, steps)?;
         Ok(Self { code, churn, cells })
     }
 
-    /// The cell in which nothing is done to the calls.
+    /// The cell without stress.
     pub(super) fn ordinary(&self) -> Option<&WorkflowCell> {
         self.cells.iter().find(|(kind, _)| *kind == CellKind::Ordinary).map(|(_, cell)| cell)
     }
@@ -77,10 +77,10 @@ impl WorkflowScenarioResults {
         self.cells.iter().find(|(_, cell)| cell.scenario == scenario)
     }
 
-    /// All metrics over some of its cells. Energy and revenue are those of one time: there are as many times alone as together.
-    fn figures(
+    /// Metrics over some of the cells. Energy and revenue are per run, so that runs alone and together are comparable.
+    fn metrics(
         &self,
-        laboratory: &WorkflowRunContext<'_>,
+        run_context: &WorkflowRunContext<'_>,
         cells: &[&(CellKind, WorkflowCell)],
     ) -> WorkflowMetricValues {
         let observed: Vec<ObservedCell> = cells.iter().map(|(kind, cell)| observed(*kind, cell)).collect();
@@ -91,27 +91,27 @@ impl WorkflowScenarioResults {
             entropy: self.code.entropy,
             churn: self.churn,
         };
-        let economy = CallEconomics { prices: laboratory.prices, watts: laboratory.watts };
+        let economy = CallEconomics { prices: run_context.prices, watts: run_context.watts };
         let measured = measure(&observed.iter().collect::<Vec<_>>(), &code, &economy, &BTreeMap::new());
-        let mut figures: WorkflowMetricValues =
+        let mut metrics: WorkflowMetricValues =
             measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let times: usize = observed.iter().map(|cell| cell.n).sum();
         for name in ["energy_consumption", "revenue"] {
-            if let Some(value) = figures.get_mut(name) {
+            if let Some(value) = metrics.get_mut(name) {
                 *value /= times.max(1) as f64;
             }
         }
-        // The best time of a section is not known here, see `efficiency`.
-        figures.remove("efficiency");
-        let level = laboratory.profile.level(|name| figures.get(name).copied());
-        figures.extend(level.map(|level| ("roi".to_owned(), level.roi)));
-        figures
+        // The best time of a section is unknown here; see `efficiency`.
+        metrics.remove("efficiency");
+        let level = run_context.profile.level(|name| metrics.get(name).copied());
+        metrics.extend(level.map(|level| ("roi".to_owned(), level.roi)));
+        metrics
     }
 }
 
-/// What parts are together beyond what they are alone.
+/// Difference between the metrics of parts together and alone.
 pub(super) fn difference(
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     together: &WorkflowScenarioResults,
     alone: &[WorkflowScenarioResults],
 ) -> SynergyDifference {
@@ -119,10 +119,10 @@ pub(super) fn difference(
         return SynergyDifference::default();
     }
     let mut overall = compared(
-        &together.figures(laboratory, &together.cells.iter().collect::<Vec<_>>()),
+        &together.metrics(run_context, &together.cells.iter().collect::<Vec<_>>()),
         &alone
             .iter()
-            .map(|part| part.figures(laboratory, &part.cells.iter().collect::<Vec<_>>()))
+            .map(|part| part.metrics(run_context, &part.cells.iter().collect::<Vec<_>>()))
             .collect::<Vec<_>>(),
     );
     overall.extend(efficiency(together, alone).map(|value| ("synergy_efficiency".to_owned(), value)));
@@ -131,18 +131,18 @@ pub(super) fn difference(
         let scenario = &made.1.scenario;
         let parts: Option<Vec<WorkflowMetricValues>> = alone
             .iter()
-            .map(|part| Some(part.figures(laboratory, &[part.under(scenario).filter(|made| counts(made))?])))
+            .map(|part| Some(part.metrics(run_context, &[part.under(scenario).filter(|made| counts(made))?])))
             .collect();
-        let mut figures = compared(&together.figures(laboratory, &[made]), &parts?);
+        let mut metrics = compared(&together.metrics(run_context, &[made]), &parts?);
         // Under a fault, reliability is that of this scenario.
         let robustness: Vec<Option<f64>> =
             alone.iter().map(|part| part.under(scenario).and_then(|(_, cell)| cell.robustness)).collect();
-        figures.retain(|name, _| name != "synergy_reliability" && !OF_CODE.contains(&name.as_str()));
-        figures.extend(
+        metrics.retain(|name, _| name != "synergy_reliability" && !STATIC_METRICS.contains(&name.as_str()));
+        metrics.extend(
             robustness_synergy(made.1.robustness, &robustness)
                 .map(|value| ("synergy_reliability".to_owned(), value)),
         );
-        (!figures.is_empty()).then(|| (scenario.clone(), figures))
+        (!metrics.is_empty()).then(|| (scenario.clone(), metrics))
     });
     SynergyDifference { overall, scenarios: scenarios.collect() }
 }
@@ -161,7 +161,7 @@ fn compared(together: &WorkflowMetricValues, alone: &[WorkflowMetricValues]) -> 
         .collect()
 }
 
-/// How near each step comes to its best time, together and alone. The best time is the shorter of the two.
+/// Synergy of efficiency: best time divided by actual time, together minus alone. The best time is the shorter of both.
 fn efficiency(together: &WorkflowScenarioResults, alone: &[WorkflowScenarioResults]) -> Option<f64> {
     let parts = alone.iter().filter_map(WorkflowScenarioResults::ordinary).flat_map(|cell| &cell.steps);
     let differences: Vec<f64> = parts
@@ -193,12 +193,12 @@ fn observed(kind: CellKind, cell: &WorkflowCell) -> ObservedCell {
     }
 }
 
-/// The code of the modules of steps as one, and the mean of how much of them changed.
+/// Static metrics of the modules of steps, combined, and their mean churn.
 fn code_of(
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     steps: &[String],
 ) -> Result<(CombinedMeasures, Option<f64>), AppError> {
-    let inventory = &laboratory.scan.inventory;
+    let inventory = &run_context.scan.inventory;
     let names: BTreeSet<&str> = steps.iter().filter_map(|step| Some(step.split_once(':')?.0)).collect();
     let mut read = Vec::new();
     for module in inventory.modules.iter().filter(|module| names.contains(module.name.as_str())) {

@@ -21,8 +21,8 @@ use crate::{AppContext, AppError, AppEvent, RequestError};
 
 /// Name of all workflows together.
 const ALL: &str = "all_workflows";
-/// Steps of a workflow that is built from a group of modules.
-const MOST_STEPS: usize = 12;
+/// Maximum number of steps of a workflow that is built from a group of modules.
+const MAX_STEPS: usize = 12;
 
 /// Result of a workflow.
 #[derive(Debug, Serialize)]
@@ -42,15 +42,15 @@ pub struct WorkflowRow {
 
 impl WorkflowRow {
     fn new(
-        laboratory: &WorkflowRunContext<'_>,
+        run_context: &WorkflowRunContext<'_>,
         name: &str,
         together: &WorkflowScenarioResults,
         difference: SynergyDifference,
     ) -> Self {
-        let cell = together.ordinary().expect("the presets begin with the ordinary one").clone();
+        let cell = together.ordinary().expect("the first preset is the normal one").clone();
         Self {
             workflow: name.to_owned(),
-            roi: laboratory.roi(&cell),
+            roi: run_context.roi(&cell),
             cell,
             synergy: difference.overall,
             scenario_synergy: difference.scenarios,
@@ -61,19 +61,19 @@ impl WorkflowRow {
 /// Runs workflows, their steps alone, and all workflows together; records the synergy of the largest.
 pub async fn run(context: &AppContext, request: &WorkflowsRequest) -> Result<Vec<WorkflowRow>, AppError> {
     let presets = presets(&request.scenarios);
-    let laboratory = WorkflowRunContext::open(context, &request.common, ScanPurpose::ModuleMap).await?;
-    let workflows = chosen(context, request, &laboratory).await?;
+    let run_context = WorkflowRunContext::open(context, &request.common, ScanPurpose::ModuleMap).await?;
+    let workflows = chosen(context, request, &run_context).await?;
     let (mut rows, mut each) = (Vec::new(), Vec::new());
     for (name, steps) in &workflows {
-        let (row, made) = row(context, &laboratory, name, steps, &presets).await?;
+        let (row, made) = row(context, &run_context, name, steps, &presets).await?;
         rows.push(row);
         each.push(made);
     }
     if workflows.len() > 1 {
         started(context, ALL, None);
-        rows.push(all_together(&laboratory, &workflows, &each, &presets).await?);
+        rows.push(all_together(&run_context, &workflows, &each, &presets).await?);
     }
-    note_synergy(context, &laboratory, &rows).await?;
+    record_workflow_synergy(context, &run_context, &rows).await?;
     Ok(rows)
 }
 
@@ -81,15 +81,15 @@ fn started(context: &AppContext, workflow: &str, step: Option<&str>) {
     context.emit(AppEvent::WorkflowStarted { workflow: workflow.to_owned(), step: step.map(str::to_owned) });
 }
 
-/// Keeps the synergy of the largest workflow that was made: of all together, if there are several.
-async fn note_synergy(
+/// Records the synergy of the largest workflow: of all workflows together, if there are several.
+async fn record_workflow_synergy(
     context: &AppContext,
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     rows: &[WorkflowRow],
 ) -> Result<(), AppError> {
     let Some(row) = rows.last().filter(|row| !row.synergy.is_empty()) else { return Ok(()) };
     let directory = context.data_directory();
-    let measured = with_history(&directory, &laboratory.scan.inventory.root, |history| {
+    let measured = with_history(&directory, &run_context.scan.inventory.root, |history| {
         let next = history.forecast_next("synergy_profitability", &[]);
         let lucrativity = next.and_then(|next| Some(next.steps.first()?.value));
         let mut overall = row.synergy.clone();
@@ -103,10 +103,10 @@ async fn note_synergy(
 async fn chosen(
     context: &AppContext,
     request: &WorkflowsRequest,
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
 ) -> Result<Vec<(String, Vec<String>)>, AppError> {
     if request.dynamic_workflows {
-        return Ok(dynamic(laboratory));
+        return Ok(dynamic(run_context));
     }
     if let Some(workflow) = &request.workflow {
         return Ok(vec![steps_of(context, workflow).await?]);
@@ -115,18 +115,18 @@ async fn chosen(
     let stored = store.workflows().await?;
     if stored.is_empty() {
         context.emit(AppEvent::WorkflowsFromGroups);
-        let made = dynamic(laboratory);
+        let made = dynamic(run_context);
         return if made.is_empty() { Err(RequestError::NoWorkflows.into()) } else { Ok(made) };
     }
     Ok(stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect())
 }
 
-/// A workflow for each group of modules: their public functions that can be called, in the order of the modules.
-fn dynamic(laboratory: &WorkflowRunContext<'_>) -> Vec<(String, Vec<String>)> {
-    let map: ModuleMap = module_map::build(&laboratory.scan, &module_map::default_options());
+/// Workflows from the module groups: the callable public functions of each group, in the order of the modules.
+fn dynamic(run_context: &WorkflowRunContext<'_>) -> Vec<(String, Vec<String>)> {
+    let map: ModuleMap = module_map::build(&run_context.scan, &module_map::default_options());
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (path, group) in &map.modules {
-        let functions = laboratory.targets.iter().filter(|target| {
+        let functions = run_context.targets.iter().filter(|target| {
             let is_public =
                 !target.section.name.starts_with('_') && target.section.kind == SectionKind::Function;
             let is_callable =
@@ -140,39 +140,39 @@ fn dynamic(laboratory: &WorkflowRunContext<'_>) -> Vec<(String, Vec<String>)> {
     }
     groups.retain(|_, steps| !steps.is_empty());
     for steps in groups.values_mut() {
-        steps.truncate(MOST_STEPS);
+        steps.truncate(MAX_STEPS);
     }
     groups.into_iter().collect()
 }
 
-/// A workflow, and what was seen of it beside its row: all workflows together are compared with it.
+/// Runs a workflow. Returns its row, and its results for the comparison with all workflows together.
 async fn row(
     context: &AppContext,
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     name: &str,
     steps: &[String],
     presets: &[Preset],
 ) -> Result<(WorkflowRow, WorkflowScenarioResults), AppError> {
     started(context, name, None);
-    let together = WorkflowScenarioResults::of(laboratory, steps, presets).await?;
+    let together = WorkflowScenarioResults::of(run_context, steps, presets).await?;
     let mut alone = Vec::new();
     if steps.len() > 1 {
         for step in steps {
             started(context, name, Some(step));
-            alone.push(WorkflowScenarioResults::of(laboratory, std::slice::from_ref(step), presets).await?);
+            alone.push(WorkflowScenarioResults::of(run_context, std::slice::from_ref(step), presets).await?);
         }
     }
-    let row = WorkflowRow::new(laboratory, name, &together, difference(laboratory, &together, &alone));
+    let row = WorkflowRow::new(run_context, name, &together, difference(run_context, &together, &alone));
     Ok((row, together))
 }
 
 async fn all_together(
-    laboratory: &WorkflowRunContext<'_>,
+    run_context: &WorkflowRunContext<'_>,
     workflows: &[(String, Vec<String>)],
     alone: &[WorkflowScenarioResults],
     presets: &[Preset],
 ) -> Result<WorkflowRow, AppError> {
     let steps: Vec<String> = workflows.iter().flat_map(|(_, steps)| steps.iter().cloned()).collect();
-    let together = WorkflowScenarioResults::of(laboratory, &steps, presets).await?;
-    Ok(WorkflowRow::new(laboratory, ALL, &together, difference(laboratory, &together, alone)))
+    let together = WorkflowScenarioResults::of(run_context, &steps, presets).await?;
+    Ok(WorkflowRow::new(run_context, ALL, &together, difference(run_context, &together, alone)))
 }

@@ -30,7 +30,7 @@ fn a_wrong_rule_is_named_with_its_file() {
         ("- {}\n- respond: {file: missing.bin}\n", "missing.bin: No such file or directory"),
     ] {
         with_rules("rules.yaml", rules).stderr_contains(&[
-            "the rules of rules.yaml cannot be used",
+            "invalid mock rules in rules.yaml",
             "rule 2",
             problem,
         ]);
@@ -47,7 +47,7 @@ fn an_invalid_rules_file_is_named_with_its_error() {
         ("", "expected a list of rules"),
         ("a text", "expected a list of rules"),
     ] {
-        with_rules("rules.yaml", rules).stderr_contains(&["the rules of rules.yaml cannot be used", problem]);
+        with_rules("rules.yaml", rules).stderr_contains(&["invalid mock rules in rules.yaml", problem]);
     }
     refused(&RepositoryTree::new(), &["--net", "mock=missing.yaml"])
         .stderr_contains(&["missing.yaml", "No such file or directory"]);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use menace_model::inventory::{ImportKind, Inventory, ModuleImport, PythonModule};
 use menace_runner::{CallExecutor, roots};
+use menace_sandbox::SandboxError;
 use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, ZygotePool};
 
 /// Who makes calls, and how many at once are worth it.
@@ -17,7 +18,11 @@ pub(crate) struct RepositoryExecutor {
 
 impl RepositoryExecutor {
     /// For the modules of a repository, of which those with these paths are called; none means all.
-    pub(crate) async fn of(inventory: &Inventory, python: &str, called: &[String]) -> anyhow::Result<Self> {
+    pub(crate) async fn of(
+        inventory: &Inventory,
+        python: &str,
+        called: &[String],
+    ) -> Result<Self, SandboxError> {
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
         let mut options = ZygoteOptions::new(Path::new(&inventory.root));
         options.roots = roots(inventory);

@@ -34,13 +34,11 @@ impl Workbench for LocalWorkbench {
         };
         // How often a file changed is a matter of the repository, and not of a copy.
         let no_churn = || Err("a copy has no history".to_owned());
-        scan(root, &options, &SilentScanObserver, no_churn)
-            .map_err(|error| EngineError::Scan(error.to_string()))
+        Ok(scan(root, &options, &SilentScanObserver, no_churn)?)
     }
 
     async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn CallExecutor>, EngineError> {
-        let calling = RepositoryExecutor::of(inventory, &self.python, &[]).await;
-        Ok(calling.map_err(|error| EngineError::Scan(format!("{error:#}")))?.executor)
+        Ok(RepositoryExecutor::of(inventory, &self.python, &[]).await?.executor)
     }
 
     async fn tests(

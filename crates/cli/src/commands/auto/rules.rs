@@ -51,5 +51,5 @@ pub(super) fn scores(configuration: &Configuration) -> anyhow::Result<ScorePubli
         return Ok(ScorePublisher::default());
     }
     let waiting = configuration.data_directory().join("patch_scores.jsonl");
-    ScorePublisher::remote(address.expose(), waiting).map_err(anyhow::Error::msg)
+    Ok(ScorePublisher::remote(address.expose(), waiting)?)
 }

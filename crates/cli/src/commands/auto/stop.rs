@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use menace_engine::budget::BudgetStop;
 use menace_engine::cycle::JudgedProposal;
 use menace_runner::RunReport;
 use menace_tracker::convergence::{ProposalYield, next_cycle_gain};
@@ -14,7 +15,7 @@ pub(super) enum RunStopReason {
     /// Its user wants it to.
     Interrupted,
     /// A limit is reached.
-    Budget(String),
+    Budget(BudgetStop),
     /// More is not worth its cost.
     Enough(String),
     /// As many cycles as were wanted.

@@ -7,7 +7,8 @@ use anyhow::Context;
 use menace_analysis::write_atomically;
 use menace_tracker::history::summarise_synergy;
 use menace_tracker::weights::{
-    RegressionWeightLearner, SynergyTrainingSample, SynergyWeights, WEIGHED, WeightLearner,
+    RegressionWeightLearner, SynergyTrainingSample, SynergyWeights, SynergyWeightsError, WEIGHED,
+    WeightLearner,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -158,7 +159,10 @@ fn read(file: &Path) -> anyhow::Result<SynergyWeights> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SynergyWeights::default()),
         result => result.with_context(|| format!("failed to read {}", file.display()))?,
     };
-    let wrong = |problem| UsageError::Rules { path: PathBuf::from(file), problem };
+    let wrong = |error: SynergyWeightsError| UsageError::Rules {
+        path: PathBuf::from(file),
+        problem: error.to_string(),
+    };
     Ok(SynergyWeights::read(&text).map_err(wrong)?)
 }
 

@@ -1,5 +1,6 @@
 //! Why a preset could not be measured in a container.
 
+use menace_model::ErrorDetails;
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 
@@ -41,6 +42,17 @@ pub(super) enum ContainerError {
 }
 
 impl ContainerError {
+    /// The error, and the hint on a line of its own.
+    pub(super) fn with_hint(&self) -> String {
+        match self {
+            Self::Sandbox(error) => match error.hint() {
+                Some(hint) => format!("{error}\nhint: {hint}"),
+                None => error.to_string(),
+            },
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether it may work if it is tried once more: the engine was gone or busy. What was refused will be refused again.
     pub(super) fn may_pass(&self) -> bool {
         matches!(

@@ -27,16 +27,10 @@ impl GitChurn {
 }
 
 fn run_git_log(repository: &Path) -> ChurnReport {
-    let output = Command::new("git")
+    let output = git(repository)
         .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
             "-c",
             "log.showSignature=false",
-        ])
-        .args([
             "--no-pager",
             "--no-optional-locks",
             "log",
@@ -46,27 +40,36 @@ fn run_git_log(repository: &Path) -> ChurnReport {
             "--relative",
         ])
         .args(["--no-ext-diff", "--no-textconv", "--no-renames", "--no-merges", "--format=%x01", "--", "."])
+        .output()
+        .map_err(|error| format!("git cannot be started: {error}"))?;
+    if output.status.success() {
+        return Ok(changed_lines(&output.stdout));
+    }
+    if !is_repository(repository) {
+        return Err("not a git repository".to_owned());
+    }
+    let message = String::from_utf8_lossy(&output.stderr);
+    Err(message.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned())
+}
+
+/// Whether a directory is in a git repository, whoever owns it: by the exit status, since messages of git are translated.
+fn is_repository(directory: &Path) -> bool {
+    let asked = git(directory).args(["-c", "safe.directory=*", "rev-parse", "--git-dir"]).output();
+    asked.is_ok_and(|output| output.status.success())
+}
+
+fn git(directory: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
         .env("GIT_NO_LAZY_FETCH", "1")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_ALLOW_PROTOCOL", "")
         .env_remove("GIT_DIR")
         .env_remove("GIT_WORK_TREE")
-        .current_dir(repository)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("failed to start git: {error}"))?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr);
-        return Err(reason(&message));
-    }
-    Ok(changed_lines(&output.stdout))
-}
-
-fn reason(message: &str) -> String {
-    if message.contains("not a git repository") {
-        return "not a git repository".to_owned();
-    }
-    message.lines().next().unwrap_or("git failed").trim_start_matches("fatal: ").to_owned()
+        .current_dir(directory)
+        .stdin(Stdio::null());
+    command
 }
 
 /// Records are `added TAB deleted TAB path NUL`; a binary file has dashes; each commit starts with `\x01`.
@@ -93,6 +96,16 @@ fn parse(field: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_without_git_and_a_repository_without_commits_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(ask_git(directory.path()).unwrap_err(), "not a git repository");
+        assert!(git(directory.path()).args(["init", "--quiet"]).status().unwrap().success());
+        let without_commits = ask_git(directory.path()).unwrap_err();
+        assert_ne!(without_commits, "not a git repository");
+        assert!(is_repository(directory.path()));
+    }
 
     #[test]
     fn numstat_records_add_up_per_path() {

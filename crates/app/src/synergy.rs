@@ -7,7 +7,7 @@ use std::time::Duration;
 use menace_analysis::write_atomically;
 use menace_store::SynergyHistory;
 use menace_tracker::weights::{
-    RegressionWeightLearner, SynergyTrainingSample, SynergyWeights, WeightLearner,
+    RegressionWeightLearner, SynergyTrainingSample, SynergyWeights, SynergyWeightsError, WeightLearner,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -58,7 +58,7 @@ pub fn read_weights(file: &Path) -> Result<SynergyWeights, AppError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SynergyWeights::default()),
         result => result.file("read", file)?,
     };
-    let invalid = |problem| RequestError::Rules { path: file.to_owned(), problem };
+    let invalid = |error: SynergyWeightsError| RequestError::Rules { path: file.to_owned(), problem: error.to_string() };
     Ok(SynergyWeights::read(&text).map_err(invalid)?)
 }
 

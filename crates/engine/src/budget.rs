@@ -1,5 +1,6 @@
 //! Limits on time, money and tokens, and the spending against them.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,55 @@ pub struct RemainingBudget {
     pub tokens: Option<u64>,
     /// Money.
     pub money: Option<f64>,
+}
+
+/// Reason why a budget allows no further step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BudgetStop {
+    /// The time limit is reached, or the next step could exceed it.
+    TimeSpent {
+        /// Time spent.
+        elapsed: Duration,
+        /// Time limit.
+        limit: Duration,
+        /// Time that the next step may take.
+        next: Duration,
+    },
+    /// The limit on tokens is reached.
+    TokensSpent {
+        /// Tokens spent.
+        spent: u64,
+        /// Maximum number of tokens.
+        limit: u64,
+    },
+    /// The limit on cost is reached.
+    CostSpent {
+        /// Money spent.
+        spent: f64,
+        /// Maximum amount of money.
+        limit: f64,
+    },
+    /// There is a limit on cost, and the price of a model is unknown.
+    PriceUnknown,
+}
+
+impl fmt::Display for BudgetStop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimeSpent { elapsed, limit, next } => write!(
+                formatter,
+                "{:.0} s of {:.0} s spent, and the next step may take {:.0} s",
+                elapsed.as_secs_f64(),
+                limit.as_secs_f64(),
+                next.as_secs_f64()
+            ),
+            Self::TokensSpent { spent, limit } => write!(formatter, "{spent} of {limit} tokens spent"),
+            Self::CostSpent { spent, limit } => write!(formatter, "cost {spent:.2} of {limit:.2} spent"),
+            Self::PriceUnknown => {
+                formatter.write_str("--max-cost cannot be enforced: the price of a model is unknown")
+            }
+        }
+    }
 }
 
 /// Spending of a run, checked against its limits.
@@ -111,26 +161,21 @@ impl Budget {
     }
 
     /// Reason why no further step may start: a limit is reached, or the next step could exceed it.
-    pub fn stop_reason(&self, now: Instant) -> Option<String> {
+    pub fn stop_reason(&self, now: Instant) -> Option<BudgetStop> {
         let elapsed = self.elapsed(now);
         if let Some(limit) = self.limits.time
             && elapsed + self.longest > limit
         {
-            return Some(format!(
-                "{:.0} s of {:.0} s spent, and the next step may take {:.0} s",
-                elapsed.as_secs_f64(),
-                limit.as_secs_f64(),
-                self.longest.as_secs_f64()
-            ));
+            return Some(BudgetStop::TimeSpent { elapsed, limit, next: self.longest });
         }
         if let Some(limit) = self.limits.tokens.filter(|limit| self.tokens >= *limit) {
-            return Some(format!("{} of {limit} tokens spent", self.tokens));
+            return Some(BudgetStop::TokensSpent { spent: self.tokens, limit });
         }
         let limit = self.limits.cost?;
         if self.is_unknown {
-            return Some("--max-cost cannot be enforced: the price of a model is unknown".into());
+            return Some(BudgetStop::PriceUnknown);
         }
-        (self.money >= limit).then(|| format!("cost {:.2} of {limit:.2} spent", self.money))
+        (self.money >= limit).then_some(BudgetStop::CostSpent { spent: self.money, limit })
     }
 }
 
@@ -145,7 +190,10 @@ mod tests {
         let mut budget = Budget::new(limits, now, Duration::from_secs(30));
         assert_eq!(budget.stop_reason(now + Duration::from_secs(20)), None);
         budget.spend(&StepCost { seconds: 15.0, money: Some(0.0), ..StepCost::default() });
-        assert!(budget.stop_reason(now + Duration::from_secs(20)).unwrap().contains("50 s of 60 s"));
+        let stop = budget.stop_reason(now + Duration::from_secs(20)).unwrap();
+        let (elapsed, next) = (Duration::from_secs(50), Duration::from_secs(15));
+        assert_eq!(stop, BudgetStop::TimeSpent { elapsed, limit: Duration::from_mins(1), next });
+        assert_eq!(stop.to_string(), "50 s of 60 s spent, and the next step may take 15 s");
     }
 
     #[test]
@@ -156,6 +204,17 @@ mod tests {
         budget.spend(&StepCost { money: Some(0.4), ..StepCost::default() });
         assert_eq!(budget.stop_reason(now), None);
         budget.spend(&StepCost { money: None, ..StepCost::default() });
-        assert!(budget.stop_reason(now).unwrap().contains("unknown"));
+        assert_eq!(budget.stop_reason(now), Some(BudgetStop::PriceUnknown));
+    }
+
+    #[test]
+    fn tokens_and_cost_are_limits_of_their_own() {
+        let now = Instant::now();
+        let limits = BudgetLimits { cost: Some(1.0), tokens: Some(100), ..BudgetLimits::default() };
+        let mut budget = Budget::new(limits, now, Duration::ZERO);
+        budget.spend(&StepCost { money: Some(1.5), tokens: 10, ..StepCost::default() });
+        assert_eq!(budget.stop_reason(now), Some(BudgetStop::CostSpent { spent: 1.5, limit: 1.0 }));
+        budget.spend(&StepCost { money: Some(0.0), tokens: 90, ..StepCost::default() });
+        assert_eq!(budget.stop_reason(now), Some(BudgetStop::TokensSpent { spent: 100, limit: 100 }));
     }
 }

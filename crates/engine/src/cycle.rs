@@ -1,6 +1,7 @@
 //! One cycle: for each cause, ask the proposers, verify their proposals, keep or reject them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Instant;
 
 use menace_model::ids::RunId;
@@ -13,7 +14,7 @@ use tracing::{Instrument, info_span};
 
 use crate::alignment::AlignmentRules;
 use crate::baseline::{CodeBaseline, PromotedCandidate, affected_modules};
-use crate::budget::{Budget, StepCost};
+use crate::budget::{Budget, BudgetStop, StepCost};
 use crate::causes::{RankedCause, cause_of_call, ranked_causes};
 use crate::events::RunEventBus;
 use crate::ledger::Ledger;
@@ -52,13 +53,31 @@ pub struct JudgedProposal {
     pub commit: Option<String>,
 }
 
+/// Reason why a cycle ended before all causes were tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CycleStop {
+    /// The user interrupted the run.
+    Interrupted,
+    /// The budget allows no further step.
+    Budget(BudgetStop),
+}
+
+impl fmt::Display for CycleStop {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => formatter.write_str("interrupted by the user"),
+            Self::Budget(reason) => write!(formatter, "budget spent: {reason}"),
+        }
+    }
+}
+
 /// Result of a cycle.
 #[derive(Debug, Default)]
 pub struct CycleResult {
     /// Verified proposals, in order.
     pub judged: Vec<JudgedProposal>,
     /// Reason why the cycle ended before all causes were tried.
-    pub refusal: Option<String>,
+    pub stopped: Option<CycleStop>,
 }
 
 /// State and dependencies of the cycles of one run.
@@ -117,8 +136,8 @@ impl CycleRunner<'_> {
         // Modules whose outcomes in the report are outdated by a kept patch.
         let mut changed: BTreeSet<String> = BTreeSet::new();
         for reason in ranked_causes(report, &baseline.scan.inventory, ranking, &self.calls.modules) {
-            end.refusal = self.stop_reason();
-            if end.refusal.is_some() {
+            end.stopped = self.stop_reason();
+            if end.stopped.is_some() {
                 break;
             }
             let (judged, promoted) = self.try_cause(reason, &baseline, &suites, &changed).await?;
@@ -139,11 +158,11 @@ impl CycleRunner<'_> {
         CodeBaseline::of(self.workbench, self.tree.root(), &self.calls.modules, self.options.seed).await
     }
 
-    fn stop_reason(&self) -> Option<String> {
+    fn stop_reason(&self) -> Option<CycleStop> {
         if *self.stop.borrow() {
-            return Some("its user ended it".into());
+            return Some(CycleStop::Interrupted);
         }
-        self.budget.stop_reason(Instant::now())
+        self.budget.stop_reason(Instant::now()).map(CycleStop::Budget)
     }
 
     /// Asks the proposers about one cause until a proposal is kept; a kept proposal comes with its verified candidate.

@@ -152,9 +152,8 @@ impl CycleRunner<'_> {
         verdict: &Verdict,
         cost: &StepCost,
     ) -> Result<PatchRecord, EngineError> {
-        let json = |value: Result<serde_json::Value, serde_json::Error>| {
-            value.map_err(|error| EngineError::Scan(format!("failed to serialize a proposal: {error}")))
-        };
+        let json =
+            |value: Result<serde_json::Value, serde_json::Error>| value.map_err(EngineError::Serialize);
         Ok(PatchRecord {
             run: self.run.clone(),
             number: self.ledger.next,

@@ -10,7 +10,7 @@ use menace_store::PatchRecord;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::proposers::llm::http_client;
+use crate::proposers::llm::{ModelError, http_client};
 use crate::secrets::scrubbed;
 
 /// Publisher of patch scores; does nothing without a server.
@@ -33,8 +33,8 @@ const WITHIN: Duration = Duration::from_secs(5);
 
 impl ScorePublisher {
     /// Sends scores to an HTTP server; scores that it does not accept are queued in the file `waiting`.
-    pub fn remote(address: &str, waiting: PathBuf) -> Result<Self, String> {
-        let client = http_client().map_err(|error| error.to_string())?;
+    pub fn remote(address: &str, waiting: PathBuf) -> Result<Self, ModelError> {
+        let client = http_client()?;
         let is_said = AtomicBool::new(false);
         Ok(Self { remote: Some(ScoreServer { address: address.to_owned(), client, waiting, is_said }) })
     }

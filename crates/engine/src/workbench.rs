@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use menace_analysis::scan::RepositoryScan;
+use menace_analysis::scan::{RepositoryScan, ScanError};
 use menace_model::inventory::Inventory;
+use menace_model::{ErrorClass, ErrorDetails};
 use menace_runner::{ArgumentSource, CallExecutor, GivenStub, PlannedPreset, TestFileOutcome};
 use menace_sandbox::SandboxError;
 use thiserror::Error;
@@ -25,7 +26,15 @@ pub enum EngineError {
     Store(#[from] menace_store::StoreError),
     /// The repository could not be scanned.
     #[error("failed to read the repository: {0}")]
-    Scan(String),
+    Scan(#[from] ScanError),
+    /// Git could not be started.
+    #[error("failed to start git {command}: {source}")]
+    GitStart {
+        /// Arguments of git.
+        command: String,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
     /// A git command failed.
     #[error("git {command} failed: {problem}")]
     Git {
@@ -34,6 +43,9 @@ pub enum EngineError {
         /// Error output of git.
         problem: String,
     },
+    /// A proposal could not be serialized for the ledger.
+    #[error("failed to serialize a proposal: {0}")]
+    Serialize(#[source] serde_json::Error),
     /// A file could not be read or written.
     #[error("failed to {doing} {path}: {source}")]
     File {
@@ -44,6 +56,30 @@ pub enum EngineError {
         /// Error of the operating system.
         source: std::io::Error,
     },
+}
+
+impl ErrorDetails for EngineError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Sandbox(error) => error.class(),
+            Self::Run(error) => error.class(),
+            Self::Store(error) => error.class(),
+            Self::Scan(error) => error.class(),
+            Self::GitStart { .. } | Self::Git { .. } | Self::File { .. } => ErrorClass::Environment,
+            Self::Serialize(_) => ErrorClass::Bug,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Sandbox(error) => error.hint(),
+            Self::Run(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Scan(error) => error.hint(),
+            Self::GitStart { .. } => Some("install git, or add it to PATH".into()),
+            Self::Git { .. } | Self::File { .. } | Self::Serialize(_) => None,
+        }
+    }
 }
 
 /// Scans code, makes calls of it and runs its tests.
@@ -77,4 +113,33 @@ pub struct CallPlanOptions {
     pub timeout: Duration,
     /// Paths of the modules to call; empty means all.
     pub modules: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_runner::RunError;
+
+    use super::*;
+
+    #[test]
+    fn wrapped_errors_give_their_class_and_hint_and_git_is_the_environment() {
+        let refused = || SandboxError::Refused { problem: "no".into(), hint: "do".into() };
+        let git = |problem: &str| EngineError::Git { command: "status".into(), problem: problem.into() };
+        let cases = [
+            (EngineError::Sandbox(refused()), ErrorClass::Conflict, Some("do")),
+            (EngineError::Run(RunError::Sandbox(refused())), ErrorClass::Conflict, Some("do")),
+            (EngineError::Run(RunError::PlanChanged), ErrorClass::Conflict, Some("start a new run")),
+            (
+                EngineError::Scan(ScanError::NotADirectory { path: "/x".into() }),
+                ErrorClass::Usage,
+                Some("pass the directory that contains it"),
+            ),
+            (git("fatal: user not found"), ErrorClass::Environment, None),
+        ];
+        for (error, class, hint) in cases {
+            let text = error.to_string();
+            assert_eq!((error.class(), error.hint().as_deref()), (class, hint), "{text}");
+            assert!(!text.contains('\n') && !text.contains("hint:"), "{text}");
+        }
+    }
 }

@@ -251,7 +251,6 @@ async fn git(
     arguments: &[&str],
     variables: &[(&str, &str)],
 ) -> Result<String, EngineError> {
-    let failed = |problem: String| EngineError::Git { command: arguments.join(" "), problem };
     let output = Command::new("git")
         .arg("-C")
         .arg(directory)
@@ -263,9 +262,10 @@ async fn git(
         .kill_on_drop(true)
         .output()
         .await
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|source| EngineError::GitStart { command: arguments.join(" "), source })?;
     if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        let problem = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(EngineError::Git { command: arguments.join(" "), problem });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

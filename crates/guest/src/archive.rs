@@ -8,36 +8,39 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
+use crate::ReportedFailure;
+
 /// Unpacks an archive into a directory, which is created if it is missing. The error text is shown to the user.
-pub fn unpack(directory: &Path, archive: impl Read) -> Result<(), String> {
-    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+pub fn unpack(directory: &Path, archive: impl Read) -> Result<(), ReportedFailure> {
+    fs::create_dir_all(directory)
+        .map_err(|error| ReportedFailure::from(error).context(directory.display()))?;
     let mut archive = tar::Archive::new(archive);
     archive.set_preserve_permissions(true);
     // The set-user-ID and set-group-ID bits are cleared: they have no meaning in a sandbox, and no process in it may
     // grant them.
     archive.set_mask(0o6000);
     let mut to_restore = Vec::new();
-    for entry in archive.entries().map_err(|error| error.to_string())? {
-        let mut entry = entry.map_err(|error| error.to_string())?;
-        let path = entry.path().map_err(|error| error.to_string())?.into_owned();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        let outside = || {
+            ReportedFailure::new(format!("archive entry outside the target directory: {}", path.display()))
+        };
         if !is_below_root(&path) {
-            return Err(format!("archive entry outside the target directory: {}", path.display()));
+            return Err(outside());
         }
         match entry.unpack_in(directory) {
             Ok(true) => {}
-            Ok(false) => {
-                return Err(format!("archive entry outside the target directory: {}", path.display()));
-            }
-            Err(error) => return Err(error_chain(&error)),
+            Ok(false) => return Err(outside()),
+            Err(error) => return Err(ReportedFailure::with_causes(&error)),
         }
         if entry.header().entry_type().is_dir() {
-            to_restore
-                .extend(add_permissions(&directory.join(&path), 0o700).map_err(|error| error.to_string())?);
+            to_restore.extend(add_permissions(&directory.join(&path), 0o700)?);
         }
     }
     // The entries of a directory follow it in the archive, so its permissions are restored at the end, innermost first.
     for (path, permissions) in to_restore.into_iter().rev() {
-        fs::set_permissions(path, permissions).map_err(|error| error.to_string())?;
+        fs::set_permissions(path, permissions)?;
     }
     Ok(())
 }
@@ -50,17 +53,6 @@ pub fn add_permissions(directory: &Path, rights: u32) -> io::Result<Option<(Path
     }
     fs::set_permissions(directory, fs::Permissions::from_mode(before.mode() | rights))?;
     Ok(Some((directory.to_owned(), before)))
-}
-
-/// Message of an error with all its causes: the tar library wraps the I/O error in a message that repeats the path.
-fn error_chain(error: &io::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
 }
 
 fn is_below_root(path: &Path) -> bool {

@@ -59,7 +59,7 @@ fn remove(path: &Path) -> io::Result<()> {
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     let is_file = fs::symlink_metadata(from)?.is_file();
     match fs::symlink_metadata(to) {
-        Ok(there) if !(is_file && there.is_file()) => return Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(there) if !(is_file && there.is_file()) => return Err(io::Error::from_raw_os_error(libc::EEXIST)),
         Ok(_) | Err(_) => {}
     }
     if let Some(parent) = to.parent() {

@@ -10,4 +10,7 @@ pub mod archive;
 pub mod file_operations;
 pub mod file_watch;
 pub mod protocol;
+mod reported_failure;
 pub mod terminals;
+
+pub use reported_failure::ReportedFailure;

@@ -12,6 +12,8 @@ use menace_model::sandbox::{FileEntry, FileEvent, FileOperation, TerminalSize};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::ReportedFailure;
+
 /// Path of the guest program in a container.
 pub const PLACE: &str = "/.menace/inside";
 
@@ -177,10 +179,7 @@ pub enum GuestReport {
     /// Change of a watched file.
     Event(FileEvent),
     /// The order could not be executed.
-    Failed {
-        /// Error message for the user.
-        problem: String,
-    },
+    Failed(ReportedFailure),
     /// The order is still being executed. Sent periodically.
     StillWorking,
 }

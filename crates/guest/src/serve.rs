@@ -22,7 +22,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The host may have disconnected.
-            drop(report(&GuestReport::Failed { problem: error.to_string() }));
+            drop(report(&GuestReport::Failed(error.into())));
             ExitCode::FAILURE
         }
     }

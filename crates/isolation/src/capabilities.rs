@@ -1,5 +1,6 @@
 //! Drops every capability, and every way to regain one.
 
+use menace_model::{ErrorClass, ErrorDetails};
 use rustix::{
     io::Errno,
     thread::{
@@ -15,10 +16,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum CapabilitiesError {
     /// The bounding set could not be emptied.
-    #[error(
-        "failed to remove capability {number} from the bounding set: {source}\n\
-         hint: this needs CAP_SETPCAP, which root of a new user namespace has"
-    )]
+    #[error("failed to remove capability {number} from the bounding set: {source}")]
     Bound {
         /// The capability, as `linux/capability.h` numbers them.
         number: u32,
@@ -51,6 +49,36 @@ pub enum CapabilitiesError {
     /// `no_new_privs` was set and reads as not set.
     #[error("no_new_privs is not set although the kernel accepted it")]
     PrivilegesNotLocked,
+}
+
+impl ErrorDetails for CapabilitiesError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Bound { .. }
+            | Self::ClearAmbient(_)
+            | Self::Clear(_)
+            | Self::Lock(_)
+            | Self::Read(_)
+            | Self::Left { .. }
+            | Self::NoNewPrivileges(_)
+            | Self::PrivilegesNotLocked => ErrorClass::Unsupported,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Bound { .. } => {
+                Some("this needs CAP_SETPCAP, which root of a new user namespace has".into())
+            }
+            Self::ClearAmbient(_)
+            | Self::Clear(_)
+            | Self::Lock(_)
+            | Self::Read(_)
+            | Self::Left { .. }
+            | Self::NoNewPrivileges(_)
+            | Self::PrivilegesNotLocked => None,
+        }
+    }
 }
 
 /// Empties all five capability sets of this thread and locks the securebits, so that being or becoming user 0

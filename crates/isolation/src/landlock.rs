@@ -8,6 +8,7 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
 };
 
+use menace_model::{ErrorClass, ErrorDetails};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use thiserror::Error;
 
@@ -37,11 +38,27 @@ pub enum LandlockError {
         source: io::Error,
     },
     /// The rules were not enforced.
-    #[error(
-        "failed to restrict this thread with Landlock: {0}\n\
-         hint: set no_new_privs first"
-    )]
+    #[error("failed to restrict this thread with Landlock: {0}")]
     Restrict(#[source] io::Error),
+}
+
+impl ErrorDetails for LandlockError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::CreateRuleset(_)
+            | Self::OpenRoot(_)
+            | Self::Inspect { .. }
+            | Self::AddRule { .. }
+            | Self::Restrict(_) => ErrorClass::Unsupported,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Restrict(_) => Some("set no_new_privs first".into()),
+            Self::CreateRuleset(_) | Self::OpenRoot(_) | Self::Inspect { .. } | Self::AddRule { .. } => None,
+        }
+    }
 }
 
 /// Allows this thread, and all that it starts, to read and execute everything that is visible, and to change only

@@ -24,4 +24,4 @@ pub mod zygote;
 #[cfg(test)]
 mod forked_child;
 
-pub use step::{StepContext, StepError, name_step};
+pub use step::{StepContext, StepError, StepKind, name_step};

@@ -11,7 +11,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use crate::{StepContext, StepError};
+use crate::{StepContext, StepError, StepKind};
 
 /// Access that a bind mount allows, in addition to `nosuid` and `nodev`, which every one has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +39,21 @@ pub fn virtual_file_system(
     options: &str,
 ) -> Result<(), StepError> {
     let data = CString::new(options).map_err(|_| nul_byte(options))?;
+    let step = match kind {
+        "proc" => StepKind::MountProc,
+        "overlay" => StepKind::MountOverlay,
+        _ => StepKind::Other,
+    };
     rustix::mount::mount(kind, target, kind, flags, Some(data.as_c_str()))
-        .step(|| format!("mount {kind} at {}", target.display()))
+        .step_of(step, || format!("mount {kind} at {}", target.display()))
 }
 
 /// Creates a detached copy of a host directory or file with everything mounted below it.
 pub fn detached(source: &Path, access: BindAccess) -> Result<OwnedFd, StepError> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let tree = open_tree(CWD, source, flags).step(|| format!("open {}", source.display()))?;
+    let tree =
+        open_tree(CWD, source, flags).step_of(StepKind::Open, || format!("open {}", source.display()))?;
     let attributes = match access {
         BindAccess::ReadOnly => MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
         BindAccess::ReadWrite => MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
@@ -88,8 +94,8 @@ pub fn map_owners(tree: &OwnedFd, user_namespace: BorrowedFd) -> io::Result<()> 
 
 /// Makes the mount at a path read-only, and not those below it.
 pub fn make_read_only(path: &Path) -> Result<(), StepError> {
-    let directory =
-        open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC).step(|| format!("open {}", path.display()))?;
+    let directory = open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC)
+        .step_of(StepKind::Open, || format!("open {}", path.display()))?;
     mount_setattr(directory.as_fd(), 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, None)
         .step(|| format!("make {} read-only", path.display()))
 }
@@ -156,5 +162,5 @@ fn mount_setattr(
 }
 
 fn nul_byte(text: &str) -> StepError {
-    StepError { step: format!("pass {text:?} to the kernel"), errno: libc::EINVAL }
+    StepError { step: format!("pass {text:?} to the kernel"), kind: StepKind::Other, errno: libc::EINVAL }
 }

@@ -1,5 +1,6 @@
 //! Resource limits of one process and its children, below the limits of the cgroup for all of them.
 
+use menace_model::{ErrorClass, ErrorDetails};
 use rustix::{
     io::Errno,
     process::{Resource, Rlimit, getrlimit, setrlimit},
@@ -26,7 +27,7 @@ pub struct ProcessRlimits {
 #[derive(Debug, Error)]
 pub enum ProcessRlimitsError {
     /// The kernel refused.
-    #[error("failed to limit {resource:?} to {value}, the hard limit is {}: {source}{}", hard_limit(*.hard), hint(*.source))]
+    #[error("failed to limit {resource:?} to {value}, the hard limit is {}: {source}", hard_limit(*.hard))]
     Set {
         /// Name of the limit.
         resource: Resource,
@@ -37,6 +38,23 @@ pub enum ProcessRlimitsError {
         /// Error of the kernel.
         source: Errno,
     },
+}
+
+impl ErrorDetails for ProcessRlimitsError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Set { .. } => ErrorClass::Unsupported,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Set { source: Errno::PERM, .. } => {
+                Some("raise the hard limit of menace itself (ulimit -H), or request less".into())
+            }
+            Self::Set { .. } => None,
+        }
+    }
 }
 
 impl ProcessRlimits {
@@ -76,14 +94,6 @@ fn limit(resource: Resource, value: u64) -> Result<(), ProcessRlimitsError> {
 
 fn hard_limit(value: Option<u64>) -> String {
     value.map_or_else(|| "unlimited".to_owned(), |value| value.to_string())
-}
-
-fn hint(source: Errno) -> &'static str {
-    if source == Errno::PERM {
-        "\nhint: raise the hard limit of menace itself (ulimit -H), or request less"
-    } else {
-        ""
-    }
 }
 
 #[cfg(test)]
@@ -138,9 +148,10 @@ mod tests {
     fn a_limit_above_the_hard_limit_is_an_error_with_a_hint() {
         forked_child::run_as_root_of_a_user_namespace(|| {
             LIMITS.apply().unwrap();
-            let error = ProcessRlimits { open_files: 65, ..LIMITS }.apply().unwrap_err().to_string();
-            assert!(error.starts_with("failed to limit Nofile to 65, the hard limit is 64: "), "{error}");
-            assert!(error.contains("\nhint: "), "{error}");
+            let error = ProcessRlimits { open_files: 65, ..LIMITS }.apply().unwrap_err();
+            let text = error.to_string();
+            assert!(text.starts_with("failed to limit Nofile to 65, the hard limit is 64: "), "{text}");
+            assert!(!text.contains('\n') && error.hint().unwrap().contains("ulimit -H"), "{error:?}");
         });
     }
 }

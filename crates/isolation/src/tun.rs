@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use serde::{Deserialize, Serialize};
 
 use crate::queue_discipline::NetemOptions;
-use crate::{StepContext, StepError};
+use crate::{StepContext, StepError, StepKind};
 
 /// Configuration of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -63,12 +63,14 @@ pub fn make_through(device: BorrowedFd, interface: &TunInterface) -> Result<Owne
 
 /// Finds the device without opening it: it belongs to the network namespace of the process that opens it.
 pub fn find() -> Result<OwnedFd, StepError> {
-    openat(CWD, DEVICE, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).step(|| format!("open {DEVICE}"))
+    openat(CWD, DEVICE, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .step_of(StepKind::Open, || format!("open {DEVICE}"))
 }
 
 fn make_at(path: &Path, interface: &TunInterface) -> Result<OwnedFd, StepError> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let device = openat(CWD, path, flags, Mode::empty()).step(|| format!("open {DEVICE}"))?;
+    let device =
+        openat(CWD, path, flags, Mode::empty()).step_of(StepKind::Open, || format!("open {DEVICE}"))?;
     let mut request = named();
     request.ifr_ifru.ifru_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
     control(&device, TUNSETIFF, &raw const request).step(|| "create a network interface")?;
@@ -80,7 +82,7 @@ fn make_at(path: &Path, interface: &TunInterface) -> Result<OwnedFd, StepError> 
     configure_v4(interface)?;
     configure_v6(interface)?;
     if let Some(netem) = &interface.netem {
-        netem.set(index()?).step(|| "shape packets with netem")?;
+        netem.set(index()?).step_of(StepKind::Netem, || "shape packets with netem")?;
     }
     Ok(device)
 }

@@ -10,14 +10,15 @@ use std::io;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::UnshareFlags;
 
-use crate::{StepContext, StepError};
+use crate::{StepContext, StepError, StepKind};
 
 /// Enters a new user namespace in which the caller is `uid` and `gid`, with every capability over it.
 pub fn enter(uid: u32, gid: u32) -> Result<(), StepError> {
     let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     // SAFETY: a new user namespace changes the ids and capabilities of this process alone, which has one thread (the
     // kernel refuses otherwise) and holds no state that depends on them.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }.step(|| "create a user namespace")?;
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }
+        .step_of(StepKind::UserNamespace, || "create a user namespace")?;
     write_maps((uid, gid), outside)
 }
 
@@ -33,5 +34,5 @@ pub fn write_maps((uid, gid): (u32, u32), outside: (u32, u32)) -> Result<(), Ste
 fn write(path: &str, text: &str) -> Result<(), StepError> {
     // One write: the kernel accepts a map in one piece, and only once.
     let result: io::Result<()> = fs::write(path, text);
-    result.step(|| format!("write {path}"))
+    result.step_of(StepKind::UserNamespace, || format!("write {path}"))
 }

@@ -9,8 +9,16 @@ pub enum ErrorClass {
     NotFound,
     /// The request contradicts the present state: it exists already, still runs, or is finished.
     Conflict,
+    /// The named thing existed and is gone.
+    Gone,
+    /// The user or the process may not do this.
+    PermissionDenied,
     /// A limit, quota or budget is exhausted.
     LimitExceeded,
+    /// A disk is full.
+    StorageFull,
+    /// Nothing accepts connections at the address.
+    Unreachable,
     /// The host, the backend or a tool lacks a capability.
     Unsupported,
     /// A file, device, network or process of the environment failed.
@@ -33,5 +41,39 @@ pub trait ErrorDetails: std::error::Error {
     /// What the user can do about it: one line without a trailing period.
     fn hint(&self) -> Option<String> {
         None
+    }
+}
+
+impl ErrorDetails for std::io::Error {
+    /// The environment failed, whatever the kind: only the operation that failed knows whether a missing file is a
+    /// mistake of the user.
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Environment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::FaultRule;
+    use crate::ids::{CallId, RunId};
+    use crate::network::NetworkDestination;
+    use crate::presets::PresetError;
+
+    #[test]
+    fn texts_and_hints_are_one_line_each() {
+        let errors: Vec<Box<dyn ErrorDetails>> = vec![
+            Box::new("x".parse::<RunId>().unwrap_err()),
+            Box::new("x".parse::<CallId>().unwrap_err()),
+            Box::new("a b".parse::<NetworkDestination>().unwrap_err()),
+            Box::new("write".parse::<FaultRule>().unwrap_err()),
+            Box::new(PresetError::unknown_profile("hihg_latency_api")),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert_eq!(error.class(), ErrorClass::Usage, "{text}");
+            assert!(!text.contains('\n') && !text.contains("hint:"), "{text}");
+            assert!(error.hint().is_none_or(|hint| !hint.contains('\n')), "{text}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{Percent, SettingValue};
+use crate::{ErrorClass, ErrorDetails};
 
 /// A kind of system call and the fault injected into it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +155,12 @@ pub struct FaultCount {
 pub struct FaultRuleError {
     text: String,
     problem: String,
+}
+
+impl ErrorDetails for FaultRuleError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
 }
 
 impl FromStr for FaultRule {

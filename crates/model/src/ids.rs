@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::{ErrorClass, ErrorDetails};
+
 /// Crockford's alphabet in lower case: no letter looks like a digit.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Characters of the time in milliseconds.
@@ -30,13 +32,26 @@ pub struct CallId {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IdError {
     /// Not the id of a run.
-    #[error("{0:?} is not a run id\nhint: run ids look like r_01kbz7q3m9x4vt; list them with 'menace show'")]
+    #[error("{0:?} is not a run id such as r_01kbz7q3m9x4vt")]
     Run(String),
     /// Not the id of a call.
-    #[error(
-        "{0:?} is not a call id\nhint: call ids look like c_01kbz7q3m9x4vt_3f; list them with 'menace show RUN --calls'"
-    )]
+    #[error("{0:?} is not a call id such as c_01kbz7q3m9x4vt_3f")]
     Call(String),
+}
+
+impl ErrorDetails for IdError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Run(_) | Self::Call(_) => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Run(_) => "list the runs with 'menace show'".into(),
+            Self::Call(_) => "list the calls of a run with 'menace show RUN --calls'".into(),
+        })
+    }
 }
 
 impl RunId {

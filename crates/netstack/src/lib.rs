@@ -20,4 +20,4 @@ mod validation;
 pub use addresses::{GATEWAY_V4, GATEWAY_V6, LONGEST_PACKET, SANDBOX_V4, SANDBOX_V6};
 pub use mock::{MockCertificateAuthority, MockError, prepare};
 pub use stack::Netstack;
-pub use validation::check;
+pub use validation::{NetworkSpecError, check};

@@ -1,32 +1,60 @@
 //! Validation of a network specification.
 
+use std::fmt;
 use std::time::Duration;
 
 use menace_model::network::{
     DelayDistribution, LinkConditions, NetworkConditions, NetworkSpec, PacketShaper,
 };
+use menace_model::{ErrorClass, ErrorDetails};
 
 /// Longest delay: longer than any program waits, and short enough to be added to any `Instant`.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
 
+/// An invalid network specification, with the setting concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetworkSpecError(String);
+
+impl fmt::Display for NetworkSpecError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NetworkSpecError {}
+
+impl ErrorDetails for NetworkSpecError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        let text =
+            "shares must be between 0 and 1 and rates above 0; menace's own shaper supports more than netem";
+        Some(text.into())
+    }
+}
+
 /// Checks a network specification; the error says what is invalid.
-pub fn check(spec: &NetworkSpec) -> Result<(), String> {
+pub fn check(spec: &NetworkSpec) -> Result<(), NetworkSpecError> {
     for (direction, link) in [("out", &spec.shape.out), ("in", &spec.shape.into)] {
-        check_link(link).map_err(|problem| format!("direction '{direction}': {problem}"))?;
+        check_link(link)
+            .map_err(|problem| NetworkSpecError(format!("direction '{direction}': {problem}")))?;
     }
     if let Some(window) = spec.shape.window.filter(|window| window.from >= window.until) {
-        return Err(format!("the window from {:?} until {:?} is empty", window.from, window.until));
+        let problem = format!("the window from {:?} until {:?} is empty", window.from, window.until);
+        return Err(NetworkSpecError(problem));
     }
     if spec.shaper == PacketShaper::Netem { check_for_netem(&spec.shape) } else { Ok(()) }
 }
 
 /// Checks a shape for netem, which applies from the start and to every outgoing packet.
-fn check_for_netem(shape: &NetworkConditions) -> Result<(), String> {
+fn check_for_netem(shape: &NetworkConditions) -> Result<(), NetworkSpecError> {
     if shape.window.is_some() {
-        return Err("netem does not support time windows".into());
+        return Err(NetworkSpecError("netem does not support time windows".into()));
     }
     if shape.out.distribution != DelayDistribution::Uniform {
-        return Err("netem supports only uniformly distributed delays".into());
+        return Err(NetworkSpecError("netem supports only uniformly distributed delays".into()));
     }
     Ok(())
 }
@@ -70,7 +98,7 @@ mod tests {
             LinkConditions { delay: Duration::from_secs(3601), ..LinkConditions::default() },
             LinkConditions { rate: Some(0), ..LinkConditions::default() },
         ] {
-            assert!(with(link).unwrap_err().starts_with("direction 'in'"));
+            assert!(with(link).unwrap_err().to_string().starts_with("direction 'in'"));
         }
         let window = Some(FaultWindow { from: Duration::from_secs(1), until: Duration::from_secs(1) });
         check(&NetworkSpec {

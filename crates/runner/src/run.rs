@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use menace_model::calls::OutcomeKind;
+use menace_model::{ErrorClass, ErrorDetails};
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -64,10 +65,26 @@ pub enum RunError {
     #[error("failed to record call outcomes: {0}")]
     Ledger(Box<dyn std::error::Error + Send + Sync>),
     /// The plan differs from that of the interrupted run.
-    #[error(
-        "the repository, the settings or menace changed since this run began, so it cannot be resumed\nhint: start a new run"
-    )]
+    #[error("the repository, the settings or menace changed since this run began, so it cannot be resumed")]
     PlanChanged,
+}
+
+impl ErrorDetails for RunError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Sandbox(error) => error.class(),
+            Self::Ledger(_) => ErrorClass::Environment,
+            Self::PlanChanged => ErrorClass::Conflict,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Sandbox(error) => error.hint(),
+            Self::Ledger(_) => None,
+            Self::PlanChanged => Some("start a new run".into()),
+        }
+    }
 }
 
 /// Receiver of the progress of a run.
@@ -446,4 +463,31 @@ fn difference(first: &CallClassification, again: &CallClassification) -> Option<
 
 fn beginning(text: &str) -> String {
     if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(59).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow::WorkflowError;
+
+    #[test]
+    fn texts_are_one_line_and_the_hint_of_a_sandbox_is_kept() {
+        let refused = || SandboxError::Refused { problem: "no".into(), hint: "do".into() };
+        let errors: [(Box<dyn ErrorDetails>, ErrorClass, Option<&str>); 5] = [
+            (Box::new(RunError::Sandbox(refused())), ErrorClass::Conflict, Some("do")),
+            (Box::new(RunError::Ledger("disk full".into())), ErrorClass::Environment, None),
+            (Box::new(RunError::PlanChanged), ErrorClass::Conflict, Some("start a new run")),
+            (Box::new(WorkflowError::Sandbox(refused())), ErrorClass::Conflict, Some("do")),
+            (
+                Box::new(WorkflowError::NotCallable { section: "a:b".into(), reason: "a class".into() }),
+                ErrorClass::Usage,
+                None,
+            ),
+        ];
+        for (error, class, hint) in errors {
+            let text = error.to_string();
+            assert_eq!((error.class(), error.hint().as_deref()), (class, hint), "{text}");
+            assert!(!text.contains('\n') && !text.contains("hint:"), "{text}");
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Client of the sandbox daemon on this machine.
 
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
@@ -17,17 +18,50 @@ pub enum DaemonClientError {
     #[error("{0}")]
     Keeper(#[from] DaemonConnectError),
     /// The service answered with an error.
-    #[error("{}", message_with_hint(.0))]
-    Refused(Box<ErrorBody>),
+    #[error("{}", .body.error.message)]
+    Refused {
+        /// HTTP status of the answer.
+        status: StatusCode,
+        /// The answer.
+        body: Box<ErrorBody>,
+    },
+    /// The service accepted the request and did not answer.
+    #[error("{0}")]
+    NoAnswer(String),
     /// The response could not be parsed.
     #[error("failed to parse the response of the service: {0}")]
     Answer(String),
 }
 
-fn message_with_hint(body: &ErrorBody) -> String {
-    match &body.error.hint {
-        Some(hint) => format!("{}\nhint: {hint}", body.error.message),
-        None => body.error.message.clone(),
+impl ErrorDetails for DaemonClientError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Keeper(error) => error.class(),
+            Self::Refused { status, .. } => class_of(*status),
+            Self::NoAnswer(_) => ErrorClass::Unreachable,
+            Self::Answer(_) => ErrorClass::Bug,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Keeper(error) => error.hint(),
+            Self::Refused { body, .. } => body.error.hint.clone(),
+            Self::NoAnswer(_) | Self::Answer(_) => None,
+        }
+    }
+}
+
+/// Kind of the error behind a status: whether the request has to change, or the service failed.
+fn class_of(status: StatusCode) -> ErrorClass {
+    match status {
+        StatusCode::NOT_FOUND => ErrorClass::NotFound,
+        StatusCode::CONFLICT => ErrorClass::Conflict,
+        StatusCode::SERVICE_UNAVAILABLE => ErrorClass::LimitExceeded,
+        StatusCode::INSUFFICIENT_STORAGE => ErrorClass::StorageFull,
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => ErrorClass::Unreachable,
+        status if status.is_client_error() => ErrorClass::Usage,
+        _ => ErrorClass::Environment,
     }
 }
 
@@ -47,7 +81,7 @@ impl DaemonClient {
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, DaemonClientError> {
         let stream = self.keeper.connect().await?;
         let response = forward(request, Box::new(stream)).await;
-        let response = response.map_err(|error| DaemonClientError::Answer(error.message().to_owned()))?;
+        let response = response.map_err(|error| DaemonClientError::NoAnswer(error.message().to_owned()))?;
         if response.status().is_client_error() || response.status().is_server_error() {
             return Err(response_error(response).await);
         }
@@ -74,7 +108,7 @@ impl DaemonClient {
             Request::builder().method("POST").uri("/internal/end?unattended=true").body(Body::empty());
         let request = request.map_err(|error| DaemonClientError::Answer(error.to_string()))?;
         let response = forward(request, Box::new(stream)).await;
-        let response = response.map_err(|error| DaemonClientError::Answer(error.message().to_owned()))?;
+        let response = response.map_err(|error| DaemonClientError::NoAnswer(error.message().to_owned()))?;
         Ok(Some(response.status().is_success()))
     }
 
@@ -111,7 +145,7 @@ async fn response_error(response: Response<Body>) -> DaemonClientError {
     let body =
         response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     match serde_json::from_slice::<ErrorBody>(&body) {
-        Ok(body) => DaemonClientError::Refused(Box::new(body)),
+        Ok(body) => DaemonClientError::Refused { status, body: Box::new(body) },
         Err(_) => DaemonClientError::Answer(format!("{status}: {}", String::from_utf8_lossy(&body))),
     }
 }

@@ -3,7 +3,10 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use menace_model::ids::IdError;
+use menace_model::{ErrorClass, ErrorDetails};
 use menace_sandbox::SandboxError;
+use menace_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -43,6 +46,18 @@ impl ApiError {
         let body =
             ErrorDetail { code: code.to_owned(), message: message.into(), hint: None, details: Value::Null };
         Self { status, body: Box::new(body) }
+    }
+
+    /// An error of another crate: its class decides the status.
+    pub fn of(error: &impl ErrorDetails, code: &str) -> Self {
+        Self::new(status_of(error.class()), code, error.to_string()).hint_of(error)
+    }
+
+    /// Takes the hint of an error.
+    #[must_use]
+    pub fn hint_of(mut self, error: &impl ErrorDetails) -> Self {
+        self.body.hint = error.hint();
+        self
     }
 
     /// Sets the hint.
@@ -85,7 +100,7 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
-    /// Changes the status to 503, for readiness checks.
+    /// Changes the status to 503: the service is not ready.
     #[must_use]
     pub fn not_ready(mut self) -> Self {
         self.status = StatusCode::SERVICE_UNAVAILABLE;
@@ -109,51 +124,153 @@ impl IntoResponse for ApiError {
     }
 }
 
-impl From<SandboxError> for ApiError {
-    fn from(error: SandboxError) -> Self {
-        let (status, code) = match &error {
-            // The request is valid, but this host or backend cannot fulfil it.
-            SandboxError::Refused { .. } | SandboxError::HostPath { .. } => (StatusCode::CONFLICT, "refused"),
-            SandboxError::Unsupported { .. } => (StatusCode::CONFLICT, "unsupported"),
-            SandboxError::Start { source, .. } => match source.kind() {
-                std::io::ErrorKind::NotFound => (StatusCode::NOT_FOUND, "program_not_found"),
-                std::io::ErrorKind::PermissionDenied => (StatusCode::FORBIDDEN, "command_not_started"),
-                _ => (StatusCode::CONFLICT, "command_not_started"),
-            },
-            SandboxError::Inside { reason, .. } => file_error_status(reason),
-            SandboxError::Port { .. } => (StatusCode::BAD_GATEWAY, "port_unreachable"),
-            SandboxError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_many_sandboxes"),
-            SandboxError::Gone { .. } => (StatusCode::GONE, "sandbox_gone"),
-            SandboxError::Io { .. } | SandboxError::Protocol(_) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "internal")
-            }
-        };
-        let text = error.to_string();
-        let (message, hint) = match text.split_once("\nhint: ") {
-            Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
-            None => (text, None),
-        };
-        let error = Self::new(status, code, message);
-        match hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+/// HTTP status of an error class.
+fn status_of(class: ErrorClass) -> StatusCode {
+    match class {
+        ErrorClass::Usage => StatusCode::UNPROCESSABLE_ENTITY,
+        ErrorClass::NotFound | ErrorClass::ProgramNotFound => StatusCode::NOT_FOUND,
+        ErrorClass::Gone => StatusCode::GONE,
+        ErrorClass::PermissionDenied | ErrorClass::ProgramNotExecutable => StatusCode::FORBIDDEN,
+        // The request is valid, but not in this state, or not on this host and backend.
+        ErrorClass::Conflict | ErrorClass::Unsupported => StatusCode::CONFLICT,
+        ErrorClass::LimitExceeded | ErrorClass::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorClass::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
+        ErrorClass::Unreachable => StatusCode::BAD_GATEWAY,
+        ErrorClass::Environment | ErrorClass::Bug => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// Status and code of a file operation that failed inside a sandbox, from the kernel's error text.
-fn file_error_status(reason: &str) -> (StatusCode, &'static str) {
-    let reason = reason.to_lowercase();
-    let has = |text: &str| reason.contains(text);
-    if has("no such file") || has("not found") {
-        (StatusCode::NOT_FOUND, "file_not_found")
-    } else if has("no space") || has("quota") {
-        (StatusCode::INSUFFICIENT_STORAGE, "disk_full")
-    } else if has("permission denied") || has("read-only") || has("not permitted") {
-        (StatusCode::FORBIDDEN, "file_forbidden")
-    } else if has("exists") {
-        (StatusCode::CONFLICT, "file_exists")
-    } else {
-        (StatusCode::UNPROCESSABLE_ENTITY, "file_refused")
+impl From<SandboxError> for ApiError {
+    fn from(error: SandboxError) -> Self {
+        let code = match &error {
+            SandboxError::Refused { .. } | SandboxError::HostPath { .. } => "refused",
+            SandboxError::Unsupported { .. } => "unsupported",
+            SandboxError::Start { .. } if error.class() == ErrorClass::ProgramNotFound => "program_not_found",
+            SandboxError::Start { .. } => "command_not_started",
+            SandboxError::Inside { .. } => match error.class() {
+                ErrorClass::NotFound => "file_not_found",
+                ErrorClass::StorageFull => "disk_full",
+                ErrorClass::PermissionDenied => "file_forbidden",
+                ErrorClass::Conflict => "file_exists",
+                _ => "file_refused",
+            },
+            SandboxError::Port { .. } => "port_unreachable",
+            SandboxError::Full { .. } => "too_many_sandboxes",
+            SandboxError::Gone { .. } => "sandbox_gone",
+            SandboxError::Io { .. } | SandboxError::Protocol(_) => "internal",
+        };
+        Self::of(&error, code)
+    }
+}
+
+impl From<IdError> for ApiError {
+    fn from(error: IdError) -> Self {
+        Self::of(&error, "invalid_request")
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::NoRun(_) => "run_not_found",
+            StoreError::NoCall(_) => "call_not_found",
+            StoreError::NoWorkflow(_) => "workflow_not_found",
+            StoreError::NoMemory(_) => "memory_not_found",
+            StoreError::WorkflowExists(_) => "workflow_exists",
+            // The caller of the API has no part in the address of the database.
+            StoreError::Kind(_) => return Self::internal(error.to_string()).hint_of(&error),
+            StoreError::Open { .. }
+            | StoreError::Directory { .. }
+            | StoreError::Lock { .. }
+            | StoreError::Query { .. }
+            | StoreError::Content { .. }
+            | StoreError::Aside { .. } => "internal",
+        };
+        Self::of(&error, code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    fn check(error: impl Into<ApiError>, status: u16, code: &str) {
+        let error: ApiError = error.into();
+        assert_eq!((error.status.as_u16(), error.body.code.as_str()), (status, code), "{error:?}");
+        assert!(!error.body.message.contains('\n'), "{error:?}");
+        assert!(!error.body.message.contains("hint:"), "{error:?}");
+    }
+
+    #[test]
+    fn sandbox_errors_have_the_documented_statuses_and_codes() {
+        let failed = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        let inside = |kind: io::ErrorKind| SandboxError::Inside {
+            action: "read",
+            path: "/x".into(),
+            source: kind.into(),
+        };
+        let start = |kind: io::ErrorKind| SandboxError::Start { program: "x".into(), source: kind.into() };
+        check(SandboxError::Refused { problem: "no".into(), hint: "do".into() }, 409, "refused");
+        let unsupported = SandboxError::Unsupported { what: "x".into(), source: failed(), hint: "y".into() };
+        check(unsupported, 409, "unsupported");
+        check(start(io::ErrorKind::NotFound), 404, "program_not_found");
+        check(start(io::ErrorKind::PermissionDenied), 403, "command_not_started");
+        check(inside(io::ErrorKind::NotFound), 404, "file_not_found");
+        check(inside(io::ErrorKind::StorageFull), 507, "disk_full");
+        check(inside(io::ErrorKind::PermissionDenied), 403, "file_forbidden");
+        check(inside(io::ErrorKind::ReadOnlyFilesystem), 403, "file_forbidden");
+        check(inside(io::ErrorKind::AlreadyExists), 409, "file_exists");
+        check(inside(io::ErrorKind::IsADirectory), 422, "file_refused");
+        check(SandboxError::Port { port: 1, source: failed() }, 502, "port_unreachable");
+        check(SandboxError::Full { there: 1, most: 1 }, 503, "too_many_sandboxes");
+        check(SandboxError::Gone { id: "sb-1".into() }, 410, "sandbox_gone");
+        check(SandboxError::Io { action: "read", source: failed() }, 500, "internal");
+        check(SandboxError::Protocol("no answer".into()), 500, "internal");
+    }
+
+    /// The file of a caller decides nothing by its name.
+    #[test]
+    fn the_text_of_an_error_decides_nothing() {
+        let error = SandboxError::Inside {
+            action: "read",
+            path: "/no space/permission denied".into(),
+            source: io::Error::new(io::ErrorKind::InvalidInput, "no such file or directory"),
+        };
+        check(error, 422, "file_refused");
+    }
+
+    #[test]
+    fn ids_and_stored_objects_have_statuses_and_hints() {
+        let wrong = "nonsense".parse::<menace_model::ids::RunId>().unwrap_err();
+        assert!(ApiError::from(wrong.clone()).body.hint.unwrap().contains("menace show"));
+        check(wrong, 422, "invalid_request");
+        check(StoreError::NoRun(menace_model::ids::RunId::new(1, 1)), 404, "run_not_found");
+        check(StoreError::WorkflowExists("checkout".into()), 409, "workflow_exists");
+        check(StoreError::Kind("mysql://…".into()), 500, "internal");
+    }
+
+    #[test]
+    fn every_class_has_a_status() {
+        let table = [
+            (ErrorClass::Usage, 422),
+            (ErrorClass::NotFound, 404),
+            (ErrorClass::Conflict, 409),
+            (ErrorClass::Gone, 410),
+            (ErrorClass::PermissionDenied, 403),
+            (ErrorClass::LimitExceeded, 503),
+            (ErrorClass::StorageFull, 507),
+            (ErrorClass::Unreachable, 502),
+            (ErrorClass::Unsupported, 409),
+            (ErrorClass::Environment, 500),
+            (ErrorClass::ProgramNotFound, 404),
+            (ErrorClass::ProgramNotExecutable, 403),
+            (ErrorClass::Interrupted, 503),
+            (ErrorClass::Bug, 500),
+        ];
+        for (class, status) in table {
+            assert_eq!(status_of(class).as_u16(), status, "{class:?}");
+        }
     }
 }

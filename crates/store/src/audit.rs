@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -37,11 +38,21 @@ struct AuditHead {
 
 /// The trail could not be opened, written or read.
 #[derive(Debug, Error)]
-#[error("failed to {action} the audit trail {path}: {source}\nhint: AUDIT_LOG_PATH sets its path")]
+#[error("failed to {action} the audit trail {path}: {source}")]
 pub struct AuditError {
     path: PathBuf,
     action: &'static str,
     source: io::Error,
+}
+
+impl ErrorDetails for AuditError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Environment
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some("AUDIT_LOG_PATH sets its path".into())
+    }
 }
 
 /// Start of the last field of a line: the hash of everything before it.

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbErr, Statement};
+use sea_orm::{
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbErr, RuntimeErr, SqlxError, Statement,
+};
 
 use crate::StoreError;
 use crate::migrations::migrate;
@@ -19,6 +21,10 @@ pub(crate) const BUSY: Duration = Duration::from_secs(30);
 /// Tables in the order in which they are recovered from a broken file.
 const TABLES: [&str; 8] =
     ["workflows", "runs", "patches", "events", "calls", "outcomes", "metrics", "memories"];
+/// The file is damaged: result code of SQLite.
+const SQLITE_CORRUPT: i32 = 11;
+/// The file is not a database: result code of SQLite.
+const SQLITE_NOTADB: i32 = 26;
 /// Number of rows in one read from a broken file: one bad page costs at most this many.
 const SALVAGED: i64 = 200;
 
@@ -39,8 +45,10 @@ impl Store {
         let ended_badly = log_of(&path).is_file();
         let opened = match open_checked(&path, ended_badly).await {
             Ok(connection) => Ok(Self { connection }),
-            Err(error) if is_broken(&error) => rebuild(&path).await,
-            Err(source) => Err(StoreError::Open { address: path.display().to_string(), source }),
+            Err(OpenFailure::Broken) => rebuild(&path).await,
+            Err(OpenFailure::Failed(source)) => {
+                Err(StoreError::Open { address: path.display().to_string(), source })
+            }
         };
         drop(lock);
         opened
@@ -87,7 +95,21 @@ fn log_of(path: &Path) -> PathBuf {
     name.into()
 }
 
-async fn open_checked(path: &Path, check: bool) -> Result<DatabaseConnection, DbErr> {
+/// Reason why a database cannot be opened.
+enum OpenFailure {
+    /// The file is not a valid database.
+    Broken,
+    /// Any other error.
+    Failed(DbErr),
+}
+
+impl From<DbErr> for OpenFailure {
+    fn from(error: DbErr) -> Self {
+        if is_broken(&error) { Self::Broken } else { Self::Failed(error) }
+    }
+}
+
+async fn open_checked(path: &Path, check: bool) -> Result<DatabaseConnection, OpenFailure> {
     let mut options = ConnectOptions::new("sqlite::memory:");
     options.max_connections(4).sqlx_logging(false);
     let file = path.to_owned();
@@ -108,7 +130,8 @@ async fn open_checked(path: &Path, check: bool) -> Result<DatabaseConnection, Db
         let row = connection.query_one_raw(sound).await?;
         let said: String = row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or_default();
         if said != "ok" {
-            return Err(DbErr::Custom(format!("database disk image is malformed: {said}")));
+            tracing::debug!("the integrity check of {} failed: {said}", path.display());
+            return Err(OpenFailure::Broken);
         }
     }
     migrate(&connection).await?;
@@ -117,8 +140,12 @@ async fn open_checked(path: &Path, check: bool) -> Result<DatabaseConnection, Db
 
 /// Whether SQLite reports that the file is not a valid database.
 fn is_broken(error: &DbErr) -> bool {
-    let text = error.to_string();
-    text.contains("file is not a database") || text.contains("malformed")
+    let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
+    let RuntimeErr::SqlxError(cause) = cause else { return false };
+    let SqlxError::Database(cause) = &**cause else { return false };
+    let code = cause.code().and_then(|code| code.parse::<i32>().ok());
+    // The low byte of an extended code is the primary one.
+    code.is_some_and(|code| [SQLITE_CORRUPT, SQLITE_NOTADB].contains(&(code & 0xff)))
 }
 
 /// Moves a broken file aside and copies its readable rows to a new one.
@@ -126,8 +153,13 @@ async fn rebuild(path: &Path) -> Result<Store, StoreError> {
     let aside = free_name(path);
     std::fs::rename(path, &aside).map_err(|source| StoreError::Aside { path: path.to_owned(), source })?;
     let _ = std::fs::rename(log_of(path), log_of(&aside));
-    let open = |source| StoreError::Open { address: path.display().to_string(), source };
-    let connection = open_checked(path, false).await.map_err(open)?;
+    let connection = open_checked(path, false).await.map_err(|failure| StoreError::Open {
+        address: path.display().to_string(),
+        source: match failure {
+            OpenFailure::Failed(source) => source,
+            OpenFailure::Broken => DbErr::Custom("the new file is broken too".into()),
+        },
+    })?;
     let saved = salvage(&connection, &aside).await;
     tracing::warn!(
         "database {} was broken; moved it to {} and recovered {saved} rows",

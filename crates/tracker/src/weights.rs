@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use thiserror::Error;
 
 use crate::truth::RidgeRegression;
 
@@ -51,16 +53,42 @@ pub struct RegressionWeightLearner {
     pub rate: f64,
 }
 
+/// A text that is not a weights file.
+#[derive(Debug, Error)]
+pub enum SynergyWeightsError {
+    /// It is not JSON.
+    #[error("not JSON: {0}")]
+    Json(#[source] serde_json::Error),
+    /// It has no weights.
+    #[error("no weights found")]
+    NoWeights,
+    /// A kind of synergy that is unknown, or a weight out of range.
+    #[error("invalid weight {name}={weight}: expected 0 to 10 for one of {}", WEIGHED.join(", "))]
+    Weight {
+        /// The kind of synergy.
+        name: String,
+        /// The weight.
+        weight: String,
+    },
+}
+
+impl ErrorDetails for SynergyWeightsError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Json(_) | Self::NoWeights | Self::Weight { .. } => ErrorClass::Usage,
+        }
+    }
+}
+
 impl SynergyWeights {
     /// Parses the text of a weights file. A file without a version has the legacy layout: only the weights.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pub fn read(text: &str) -> Result<Self, SynergyWeightsError> {
+        let value: Value = serde_json::from_str(text).map_err(SynergyWeightsError::Json)?;
         let weights = value.get("weights").unwrap_or(&value);
         let mut read = Self::default();
-        for (name, weight) in weights.as_object().ok_or("no weights")? {
+        for (name, weight) in weights.as_object().ok_or(SynergyWeightsError::NoWeights)? {
             if !weight.as_f64().is_some_and(|weight| read.set(name, weight)) {
-                let known = WEIGHED.join(", ");
-                return Err(format!("invalid weight {name}={weight}: expected 0 to 10 for one of {known}"));
+                return Err(SynergyWeightsError::Weight { name: name.clone(), weight: weight.to_string() });
             }
         }
         Ok(read)
@@ -141,8 +169,8 @@ mod tests {
     #[test]
     fn both_layouts_are_read_and_invalid_weights_are_rejected() {
         let of = |text: &str| SynergyWeights::read(text).map(|weights| weights.get("roi"));
-        assert_eq!(of(r#"{"version": 1, "weights": {"roi": 2.5}}"#), Ok(2.5));
-        assert_eq!(of(r#"{"roi": 0.5}"#), Ok(0.5));
+        assert_eq!(of(r#"{"version": 1, "weights": {"roi": 2.5}}"#).ok(), Some(2.5));
+        assert_eq!(of(r#"{"roi": 0.5}"#).ok(), Some(0.5));
         for wrong in ["[]", "{", r#"{"roi": 11}"#, r#"{"roi": "1"}"#, r#"{"weights": {"luck": 1}}"#] {
             assert!(of(wrong).is_err(), "{wrong}");
         }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -144,6 +145,20 @@ fn resuming_nothing_and_a_missing_interpreter_are_errors() {
     let without = tree.on_repository("auto", ["--python", "/nowhere/python3"]).run();
     assert_ne!(without.code, Some(0));
     assert!(without.stderr.contains("hint:"), "{}", without.stderr);
+}
+
+#[test]
+fn a_failing_or_missing_git_is_an_error_of_the_environment() {
+    let tree = shop();
+    let programs = tree.work().join("programs");
+    std::fs::create_dir_all(&programs).unwrap();
+    std::fs::write(programs.join("git"), "#!/bin/sh\necho 'fatal: no more inodes' >&2\nexit 128\n").unwrap();
+    std::fs::set_permissions(programs.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let failing = auto(&tree, &[], &[("PATH", &path)]);
+    failing.exits_with(3).stderr_contains(&["git ", "no more inodes"]);
+    let missing = auto(&tree, &[], &[("PATH", "/nonexistent")]);
+    missing.exits_with(3).stderr_contains(&["failed to start git", "\nhint: install git"]);
 }
 
 /// Starts a model server that answers each request with the next text, and then always with the last one. Returns its

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use menace_model::inventory::Diagnostic;
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -20,9 +21,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum WalkError {
     /// The root does not exist or cannot be opened.
-    #[error(
-        "failed to read repository {path}: {source}\nhint: pass the path of a directory with Python files"
-    )]
+    #[error("failed to read repository {path}: {source}")]
     Root {
         /// Root of the repository.
         path: PathBuf,
@@ -30,25 +29,47 @@ pub enum WalkError {
         source: std::io::Error,
     },
     /// The root is a file.
-    #[error("repository {path} is not a directory\nhint: pass the directory that contains it")]
+    #[error("repository {path} is not a directory")]
     NotADirectory {
         /// Root of the repository.
         path: PathBuf,
     },
     /// `.gitignore` is a pipe or a device.
-    #[error("failed to read {path}: not a regular file\nhint: remove it")]
+    #[error("failed to read {path}: not a regular file")]
     IgnoreFile {
         /// Path of the ignore file.
         path: PathBuf,
     },
     /// An exclude pattern is not a valid glob.
-    #[error("invalid exclude pattern {pattern:?}: {source}\nhint: write a glob such as 'vendor/*'")]
+    #[error("invalid exclude pattern {pattern:?}: {source}")]
     Pattern {
         /// Pattern as the user wrote it.
         pattern: String,
         /// Parse error of the pattern.
         source: globset::Error,
     },
+}
+
+impl ErrorDetails for WalkError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Root { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                ErrorClass::NotFound
+            }
+            Self::Root { .. } | Self::IgnoreFile { .. } => ErrorClass::Environment,
+            Self::NotADirectory { .. } | Self::Pattern { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Root { .. } => "pass the path of a directory with Python files",
+            Self::NotADirectory { .. } => "pass the directory that contains it",
+            Self::IgnoreFile { .. } => "remove it",
+            Self::Pattern { .. } => "write a glob such as 'vendor/*'",
+        };
+        Some(text.to_owned())
+    }
 }
 
 /// File metadata that tells whether the file may have changed.
@@ -314,5 +335,28 @@ fn is_environment(entry: &DirEntry) -> bool {
         Some("__pycache__" | "site-packages" | "node_modules" | "__pypackages__") => true,
         Some("lib") => entry.path().with_file_name("conda-meta").exists(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line_and_a_missing_repository_is_not_a_broken_disk() {
+        let root = |kind: std::io::ErrorKind| WalkError::Root { path: "/x".into(), source: kind.into() };
+        let cases = [
+            (root(std::io::ErrorKind::NotFound), ErrorClass::NotFound),
+            (root(std::io::ErrorKind::PermissionDenied), ErrorClass::Environment),
+            (WalkError::NotADirectory { path: "/x".into() }, ErrorClass::Usage),
+            (WalkError::IgnoreFile { path: "/x".into() }, ErrorClass::Environment),
+            (exclude_set(&["a[".to_owned()]).unwrap_err(), ErrorClass::Usage),
+        ];
+        for (error, class) in cases {
+            let text = error.to_string();
+            assert_eq!(error.class(), class, "{text}");
+            assert!(!text.contains('\n') && !text.contains("hint:"), "{text}");
+            assert!(error.hint().is_some_and(|hint| !hint.contains('\n')), "{text}");
+        }
     }
 }

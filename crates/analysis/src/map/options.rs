@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -25,9 +26,15 @@ pub enum GroupingAlgorithm {
 
 /// Unknown value of `--algorithm`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown grouping algorithm {word:?}\nhint: use louvain, greedy, label or hdbscan")]
+#[error("unknown grouping algorithm {word:?}: expected louvain, greedy, label or hdbscan")]
 pub struct UnknownGroupingAlgorithm {
     word: String,
+}
+
+impl ErrorDetails for UnknownGroupingAlgorithm {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
 }
 
 impl GroupingAlgorithm {
@@ -133,7 +140,7 @@ mod tests {
         let error = "kmeans".parse::<GroupingAlgorithm>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown grouping algorithm \"kmeans\"\nhint: use louvain, greedy, label or hdbscan"
+            "unknown grouping algorithm \"kmeans\": expected louvain, greedy, label or hdbscan"
         );
     }
 

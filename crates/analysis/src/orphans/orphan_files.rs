@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use menace_model::inventory::{Orphan, OrphanClass};
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -39,10 +40,20 @@ struct OrphanRecord<'a> {
 
 /// Failure to write an orphan file.
 #[derive(Debug, Error)]
-#[error("failed to write {path}: {source}\nhint: choose another directory with --data-dir")]
+#[error("failed to write {path}: {source}")]
 pub struct OrphanFileError {
     path: PathBuf,
     source: io::Error,
+}
+
+impl ErrorDetails for OrphanFileError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Environment
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some("choose another directory with --data-dir".into())
+    }
 }
 
 /// Options for the content of the orphan files.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::AppError;
 use menace_model::inventory::{ImportKind, Inventory, ModuleImport, PythonModule};
 use menace_runner::{CallExecutor, roots};
+use menace_sandbox::SandboxError;
 use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, ZygotePool};
 
 /// Executor of the calls of a repository, with the number of concurrent calls.
@@ -19,7 +20,7 @@ pub struct RepositoryExecutor {
 
 impl RepositoryExecutor {
     /// Starts an executor for a repository. `called` has the paths of the called modules; empty for all.
-    pub async fn of(inventory: &Inventory, python: &str, called: &[String]) -> Result<Self, AppError> {
+    pub async fn of(inventory: &Inventory, python: &str, called: &[String]) -> Result<Self, SandboxError> {
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
         let mut options = ZygoteOptions::new(Path::new(&inventory.root));
         options.roots = roots(inventory);

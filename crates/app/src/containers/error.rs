@@ -1,5 +1,6 @@
 //! Errors of presets in containers.
 
+use menace_model::ErrorDetails;
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 
@@ -39,6 +40,17 @@ pub(super) enum ContainerError {
 }
 
 impl ContainerError {
+    /// The error, and its hint on a line of its own.
+    pub(super) fn with_hint(&self) -> String {
+        match self {
+            Self::Sandbox(error) => match error.hint() {
+                Some(hint) => format!("{error}\nhint: {hint}"),
+                None => error.to_string(),
+            },
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether a retry may succeed: the engine was unavailable or busy. A refusal is final.
     pub(super) fn is_transient(&self) -> bool {
         matches!(

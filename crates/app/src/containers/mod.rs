@@ -101,7 +101,7 @@ async fn one_round(
                 }
             }
             Err(ContainerError::Interrupted) => break,
-            Err(error) => report.outcome = PresetContainerOutcome::Failed { error: error.to_string() },
+            Err(error) => report.outcome = PresetContainerOutcome::Failed { error: error.with_hint() },
         }
         presets.push(report);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use menace_engine::budget::{Budget, BudgetLimits};
-use menace_engine::cycle::CycleResult;
+use menace_engine::cycle::{CycleResult, CycleStop};
 use menace_engine::events::{RunEvent, RunEventBus};
 use menace_engine::verify::BaselineSuites;
 use menace_engine::workbench::Workbench;
@@ -353,15 +353,13 @@ impl AutoRunDriver<'_> {
 
     fn stop(&self, cycles: &[AutoCycleResult], number: usize, budget: &Budget) -> Option<RunStopReason> {
         let last = cycles.last()?;
-        if let Some(refusal) = &last.end.refusal {
-            return Some(if refusal.contains("user") {
-                RunStopReason::Interrupted
-            } else {
-                RunStopReason::Budget(refusal.clone())
-            });
+        match last.end.stopped {
+            Some(CycleStop::Interrupted) => return Some(RunStopReason::Interrupted),
+            Some(CycleStop::Budget(reason)) => return Some(RunStopReason::Budget(reason)),
+            None => {}
         }
-        if let Some(refusal) = budget.stop_reason(Instant::now()) {
-            return Some(RunStopReason::Budget(refusal));
+        if let Some(reason) = budget.stop_reason(Instant::now()) {
+            return Some(RunStopReason::Budget(reason));
         }
         let measured: Vec<FinishedCycle<'_>> = cycles
             .iter()

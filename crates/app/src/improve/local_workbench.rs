@@ -34,13 +34,11 @@ impl Workbench for LocalWorkbench {
         };
         // A copy has no git history, so there is no churn.
         let no_churn = || Err("a copy has no history".to_owned());
-        scan(root, &options, &SilentScanObserver, no_churn)
-            .map_err(|error| EngineError::Scan(error.to_string()))
+        Ok(scan(root, &options, &SilentScanObserver, no_churn)?)
     }
 
     async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn CallExecutor>, EngineError> {
-        let calling = RepositoryExecutor::of(inventory, &self.python, &[]).await;
-        Ok(calling.map_err(|error| EngineError::Scan(error.to_string()))?.executor)
+        Ok(RepositoryExecutor::of(inventory, &self.python, &[]).await?.executor)
     }
 
     async fn tests(

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use menace_engine::budget::BudgetStop;
 use menace_engine::cycle::JudgedProposal;
 use menace_runner::RunReport;
 use menace_tracker::convergence::{ProposalYield, next_cycle_gain};
@@ -15,7 +16,7 @@ pub enum RunStopReason {
     /// The user interrupted it.
     Interrupted,
     /// A limit of the budget is reached.
-    Budget(String),
+    Budget(BudgetStop),
     /// Another cycle is not worth its cost.
     Converged(ConvergenceReason),
     /// The requested number of cycles is complete.

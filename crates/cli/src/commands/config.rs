@@ -14,7 +14,7 @@ pub(super) fn run(
 ) -> anyhow::Result<MenaceExit> {
     let is_shown = |row: &&SettingRow| {
         pattern.is_none_or(|pattern| matches(row, pattern))
-            && (!changed || row.source != SettingSource::Default.to_string())
+            && (!changed || row.origin != SettingSource::Default)
     };
     let rows: Vec<&SettingRow> = configuration.resolved().rows.iter().filter(is_shown).collect();
     if json {

@@ -48,8 +48,8 @@ pub(super) fn of_synergy(
 /// What is shown of the data directory.
 pub(super) fn sources(configuration: &Configuration) -> DashboardSources {
     let options = RepositoryScanOptions::of(configuration.app());
-    let reading = move |root: &Path| -> Result<ScannedRepository, String> {
-        let scan = options.read(root, ScanPurpose::ModuleMap).map_err(|error| format!("{error:#}"))?;
+    let reading = move |root: &Path| -> Result<ScannedRepository, Box<dyn std::error::Error + Send + Sync>> {
+        let scan = options.read(root, ScanPurpose::ModuleMap)?;
         let map = build(&scan, &default_options());
         let groups = map.groups.into_iter().map(|group| (group.name, group.modules)).collect();
         Ok(ScannedRepository { inventory: scan.inventory, groups })

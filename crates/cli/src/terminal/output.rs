@@ -6,6 +6,8 @@ use anyhow::Context;
 use owo_colors::OwoColorize;
 use serde::Serialize;
 
+use crate::exit::{HINT, details};
+
 /// How a word stands out. Every text is understandable without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextStyle {
@@ -56,26 +58,30 @@ pub(crate) fn note(text: &str) {
     tracing::info!("{text}");
 }
 
-/// Says on stderr why a command failed. Our own errors name their cause and a hint in their text; what stands below
-/// a context that was added in this crate has to be said too.
+/// Prints on stderr why a command failed, and the hint on a line of its own.
 pub(crate) fn error(error: &anyhow::Error) {
     let text = format!("{} {}", styled("error:", TextStyle::Bad), message(error));
     ignore_broken_pipe(writeln!(anstream::stderr().lock(), "{text}"));
 }
 
+/// All errors of the chain, each once: the texts of our own errors name their cause. The outermost hint follows.
 fn message(error: &anyhow::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !parts.iter().any(|said| said.contains(&cause)) {
-            parts.push(cause);
+    let mut hint: Option<String> = None;
+    for cause in error.chain() {
+        let text = cause.to_string();
+        // Contexts of this crate have their hint in their text.
+        let (text, own_hint) = match text.split_once(HINT) {
+            Some((text, own_hint)) => (text.to_owned(), Some(own_hint.to_owned())),
+            None => (text, None),
+        };
+        hint = hint.or(own_hint).or_else(|| details(cause)?.hint());
+        if !parts.iter().any(|said| said.contains(&text)) {
+            parts.push(text);
         }
     }
-    let (first, hint) = match parts[0].split_once('\n') {
-        Some((first, hint)) => (first.to_owned(), format!("\n{hint}")),
-        None => (parts[0].clone(), String::new()),
-    };
-    let causes: String = parts[1..].iter().map(|cause| format!(": {cause}")).collect();
-    format!("{first}{causes}{hint}")
+    let hint = hint.map_or_else(String::new, |hint| format!("{HINT}{hint}"));
+    format!("{}{hint}", parts.join(": "))
 }
 
 /// A reader that went away is no failure of ours.
@@ -102,5 +108,17 @@ mod tests {
         assert_eq!(message(&wrapped), "failed to write map: disk full\nhint: free some space");
         let said = anyhow::Error::new(io::Error::other("disk full")).context("failed: disk full");
         assert_eq!(message(&said), "failed: disk full");
+    }
+
+    #[test]
+    fn the_hint_of_a_typed_error_is_printed_and_that_of_a_context_goes_first() {
+        let full = || anyhow::Error::new(menace_sandbox::SandboxError::Full { there: 2, most: 2 });
+        let hint = "hint: destroy some, or raise SANDBOX_MAX_CONTAINER_COUNT";
+        let problem = "container limit reached: 2 of 2 are in use";
+        assert_eq!(message(&full()), format!("{problem}\n{hint}"));
+        let wrapped = full().context("failed to start");
+        assert_eq!(message(&wrapped), format!("failed to start: {problem}\n{hint}"));
+        let hinted = full().context("failed to start\nhint: wait");
+        assert_eq!(message(&hinted), format!("failed to start: {problem}\nhint: wait"));
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use menace_analysis::write_atomically;
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -25,9 +26,7 @@ pub enum AdaptationPolicyError {
         source: io::Error,
     },
     /// The file has other content, or only a part of a policy.
-    #[error(
-        "{path} is not a preset policy: {problem}\nhint: the file was not changed; set SANDBOX_PRESET_RL_PATH to another path (a missing file is created)"
-    )]
+    #[error("{path} is not a preset policy: {problem}")]
     Foreign {
         /// Path of the file.
         path: PathBuf,
@@ -43,10 +42,28 @@ pub enum AdaptationPolicyError {
         source: io::Error,
     },
     /// `SANDBOX_PRESET_RL_STRATEGY` names an unknown strategy.
-    #[error(
-        "unknown SANDBOX_PRESET_RL_STRATEGY {0:?}\nhint: the only strategy is 'table', which is also the default"
-    )]
+    #[error("unknown SANDBOX_PRESET_RL_STRATEGY {0:?}")]
     Strategy(String),
+}
+
+impl ErrorDetails for AdaptationPolicyError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Foreign { .. } | Self::Strategy(_) => ErrorClass::Usage,
+            Self::Read { .. } | Self::Write { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Foreign { .. } => {
+                "the file was not changed; set SANDBOX_PRESET_RL_PATH to another path (a missing file is created)"
+            }
+            Self::Strategy(_) => "the only strategy is 'table', which is also the default",
+            Self::Read { .. } | Self::Write { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
 }
 
 /// Learning method of a policy.

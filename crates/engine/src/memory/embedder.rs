@@ -1,6 +1,7 @@
 //! Embeddings: vectors for the meaning of texts.
 
 use async_trait::async_trait;
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 
 /// Failure to embed texts.
@@ -22,6 +23,14 @@ pub enum EmbeddingError {
         /// Description of the answer.
         problem: String,
     },
+}
+
+impl ErrorDetails for EmbeddingError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Asked { .. } | Self::Answer { .. } => ErrorClass::Environment,
+        }
+    }
 }
 
 /// An embedding model.

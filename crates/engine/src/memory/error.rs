@@ -1,5 +1,6 @@
 //! Errors of the memory.
 
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 
 /// Failure to store or find a memory. A failing embedder is not an error: memories are then searched by words.
@@ -11,4 +12,20 @@ pub enum MemoryError {
     /// Prompt and response are empty.
     #[error("nothing to remember: prompt and response are empty")]
     Empty,
+}
+
+impl ErrorDetails for MemoryError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Empty => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Empty => None,
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 
 use super::MemoryTag;
@@ -12,10 +13,20 @@ pub struct MemoryRetention(BTreeMap<MemoryTag, u64>);
 
 /// An unknown tag.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("unknown memory tag {label:?}\nhint: use {}, as in insight=40,error_fix=20", MemoryTag::names())]
+#[error("unknown memory tag {label:?}: expected one of {}", MemoryTag::names())]
 pub struct MemoryRetentionError {
     /// The unknown tag, as written.
     pub label: String,
+}
+
+impl ErrorDetails for MemoryRetentionError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some("write counts by tag, as in insight=40,error_fix=20".into())
+    }
 }
 
 impl MemoryRetention {
@@ -54,7 +65,9 @@ mod tests {
         let retention = of(&[("insight", 40), ("error-fix", 20), ("INSIGHT", 50)]).unwrap();
         assert_eq!(retention.counts(), [("ERROR_FIX".to_owned(), 20), ("INSIGHT".to_owned(), 50)]);
         assert!(!retention.is_everything() && of(&[]).unwrap().is_everything());
-        let error = of(&[("insigt", 40)]).unwrap_err().to_string();
-        assert!(error.contains("insigt") && error.contains("IMPROVEMENT_PATH"), "{error}");
+        let error = of(&[("insigt", 40)]).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("insigt") && text.contains("IMPROVEMENT_PATH"), "{text}");
+        assert!(!text.contains('\n') && error.hint().is_some(), "{text}");
     }
 }

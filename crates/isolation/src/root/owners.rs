@@ -12,7 +12,7 @@ use rustix::fs::fstat;
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
 use crate::clone::{ForkResult, fork_into};
-use crate::{StepContext, StepError};
+use crate::{StepContext, StepError, StepKind};
 
 /// Host ids that are not in use: files of all other owners than that of the directory are shown with these.
 const UNUSED_IDS: u32 = 0x7000_0000;
@@ -39,14 +39,17 @@ impl OwnerMap {
     ) -> Result<Self, StepError> {
         let owner = fstat(directory).step(|| "read the owner of a directory")?;
         // SAFETY: the caller has one thread.
-        let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }.step(|| "create a user namespace")?;
+        let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }
+            .step_of(StepKind::UserNamespace, || "create a user namespace")?;
         let ForkResult::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
         let namespace =
             write_maps(&process_view.join(pid.to_string()), (owner.st_uid, uid), (owner.st_gid, gid));
         // The process is not needed once its namespace is open.
         pidfd_send_signal(&pidfd, Signal::KILL).step(|| "end the holder of a user namespace")?;
         waitpid(Pid::from_raw(pid), WaitOptions::empty()).step(|| "reap the holder of a user namespace")?;
-        namespace.map(|namespace| Self { namespace }).step(|| "map the owner of a directory")
+        namespace
+            .map(|namespace| Self { namespace })
+            .step_of(StepKind::MapOwner, || "map the owner of a directory")
     }
 
     /// The namespace, for `mount_setattr`.

@@ -17,7 +17,7 @@ use super::tree::RootTree;
 use crate::mount::{
     BindAccess, attach, attach_to, detach, detached, map_owners, rebind, virtual_file_system,
 };
-use crate::{StepContext, StepError};
+use crate::{StepContext, StepError, StepKind};
 
 /// Options of the writable part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,8 +162,8 @@ unsafe fn host_directory(
     }
     // SAFETY: the caller has one thread.
     let owners = unsafe { OwnerMap::of(&tree, &root.join("proc"), options.owner)? };
-    let mapped =
-        map_owners(&tree, owners.namespace()).step(|| format!("map the owner of {}", directory.display()));
+    let mapped = map_owners(&tree, owners.namespace())
+        .step_of(StepKind::MapOwner, || format!("map the owner of {}", directory.display()));
     Ok((tree, mapped))
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
 
-use crate::{StepContext, StepError};
+use crate::{StepContext, StepError, StepKind};
 
 /// Number of lookups of a path when mounts or renames interfere.
 const ATTEMPTS: usize = 16;
@@ -26,7 +26,8 @@ impl RootTree {
     /// Opens the tree at a path of this process.
     pub(crate) fn at(root: &Path) -> Result<Self, StepError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, root, flags, Mode::empty()).step(|| format!("open {}", root.display()))?;
+        let root = openat(CWD, root, flags, Mode::empty())
+            .step_of(StepKind::Open, || format!("open {}", root.display()))?;
         Ok(Self { root })
     }
 

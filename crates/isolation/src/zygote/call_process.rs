@@ -14,7 +14,9 @@ use super::children;
 use super::messages::{CallProcessReport, CallStart, SlotPlan};
 use crate::rlimits::ProcessRlimits;
 use crate::root::{ScratchOptions, ScratchSpace, WorkspaceBacking, mount_terminals};
-use crate::{StepContext, StepError, capabilities, channel, descriptors, landlock, name_step, seccomp};
+use crate::{
+    StepContext, StepError, StepKind, capabilities, channel, descriptors, landlock, name_step, seccomp,
+};
 
 /// `/workspace` of the base sandbox, over which each call has its own layer.
 const WORKSPACE: &str = "/workspace";
@@ -66,7 +68,7 @@ unsafe fn enter(
     // SAFETY: these namespaces only affect this process's view of mounts and of System V objects; it holds none of
     // the latter.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWIPC) }
-        .step(|| "create namespaces")?;
+        .step_of(StepKind::Namespace, || "create namespaces")?;
     let root = Path::new("/");
     let options = ScratchOptions {
         size: plan.disk,
@@ -88,11 +90,11 @@ unsafe fn enter(
     name_step(limits.apply(), "set resource limits")?;
     // As late as possible, so that the setup is not charged to the call.
     for descriptor in joined {
-        rustix::io::write(descriptor, b"0").step(|| "join the cgroup")?;
+        rustix::io::write(descriptor, b"0").step_of(StepKind::JoinCgroup, || "join the cgroup")?;
     }
     // SAFETY: the cgroup namespace only affects this process's view of cgroup paths.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
-        .step(|| "create a cgroup namespace")?;
+        .step_of(StepKind::Namespace, || "create a cgroup namespace")?;
     let listener = drop_privileges(&scratch, &plan.asked)?;
     children::unblock_signal();
     // Code can inspect its own process, as it could outside of the sandbox.
@@ -105,15 +107,17 @@ fn drop_privileges(scratch: &ScratchSpace, asked: &[u32]) -> Result<Option<Owned
     name_step(capabilities::no_new_privileges(), "set no_new_privs")?;
     let mut opened = Vec::new();
     for path in ["/dev", "/proc", "/tmp", WORKSPACE] {
-        opened.push(File::open(path).step(|| format!("open {path}"))?);
+        opened.push(File::open(path).step_of(StepKind::Open, || format!("open {path}"))?);
     }
     let mut writable: Vec<_> = opened.iter().map(AsFd::as_fd).collect();
     writable.push(scratch.directory.as_fd());
     name_step(landlock::restrict(&writable), "restrict files with Landlock")?;
     if asked.is_empty() {
-        seccomp::install().step(|| "filter system calls").map(|()| None)
+        seccomp::install().step_of(StepKind::FilterSyscalls, || "filter system calls").map(|()| None)
     } else {
-        seccomp::install_with_listener(asked).step(|| "filter system calls").map(Some)
+        seccomp::install_with_listener(asked)
+            .step_of(StepKind::FilterSyscalls, || "filter system calls")
+            .map(Some)
     }
 }
 

@@ -23,7 +23,7 @@ pub use messages::{CallStart, SlotPlan, SlotSupervisorReport};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::clone::{ForkResult, NAMESPACES, fork_into};
-use crate::{StepError, channel, seccomp};
+use crate::{StepError, StepKind, channel, seccomp};
 
 /// Descriptor of the stream of a call.
 const STREAM: i32 = 3;
@@ -45,7 +45,8 @@ pub unsafe extern "C" fn menace_slot(control: i32, joined: *const i32, count: us
         Ok(ForkResult::Parent { pid, .. }) => pid,
         Err(error) => {
             let errno = error.raw_os_error().unwrap_or(libc::EIO);
-            let error = StepError { step: "fork into new namespaces".into(), errno };
+            let error =
+                StepError { step: "fork into new namespaces".into(), kind: StepKind::Namespace, errno };
             // SAFETY: the caller promises that it is open.
             let control = unsafe { BorrowedFd::borrow_raw(control) };
             // If it fails, the other end of the channel is closed.

@@ -10,7 +10,7 @@ use std::io;
 
 use rustix::thread::UnshareFlags;
 
-use crate::{StepContext, StepError, loopback};
+use crate::{StepContext, StepError, StepKind, loopback};
 
 /// The kernel's counters of the interfaces in this network namespace.
 const COUNTERS: &str = "/proc/self/net/dev";
@@ -28,7 +28,8 @@ pub(super) fn renew_if_used() -> Result<(), StepError> {
 pub(super) fn renew() -> Result<(), StepError> {
     // SAFETY: a network namespace affects only sockets that are opened later, and this process opens none but the one
     // that brings up loopback.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.step(|| "create a network namespace")?;
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
+        .step_of(StepKind::Namespace, || "create a network namespace")?;
     loopback::bring_up()
 }
 

@@ -17,7 +17,7 @@ use super::children::{self, ReapedUsage};
 use super::messages::{CallProcessReport, CallStart, SlotPlan, SlotSupervisorReport};
 use super::network;
 use crate::root::{mask_process_view, mount_full_process_view};
-use crate::{StepContext, StepError, channel, loopback, tun, user_namespace};
+use crate::{StepContext, StepError, StepKind, channel, loopback, tun, user_namespace};
 
 /// File that sets the last process id that the kernel assigned, and with it the next one.
 const LAST_NUMBER: &str = "/proc/sys/kernel/ns_last_pid";
@@ -83,7 +83,7 @@ impl<'a> SlotSupervisorProcess<'a> {
         user_namespace::write_maps(plan.user, plan.user)?;
         // SAFETY: the cgroup namespace only affects this process's view of cgroup paths.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
-            .step(|| "create a cgroup namespace")?;
+            .step_of(StepKind::Namespace, || "create a cgroup namespace")?;
         let root = Path::new("/");
         mount_full_process_view(root)?;
         let last_number = File::options().write(true).open(LAST_NUMBER).ok();
@@ -123,7 +123,9 @@ impl<'a> SlotSupervisorProcess<'a> {
             // menace may open the device and creates the interface in this network namespace.
             (Some(_), None) => {
                 network::renew()?;
-                Some(File::open(OWN_NETWORK).step(|| format!("open {OWN_NETWORK}"))?.into())
+                Some(
+                    File::open(OWN_NETWORK).step_of(StepKind::Open, || format!("open {OWN_NETWORK}"))?.into(),
+                )
             }
             (None, _) => {
                 network::renew_if_used()?;

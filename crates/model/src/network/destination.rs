@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{ErrorClass, ErrorDetails};
+
 /// Hosts and a port, such as `api.example.com:443`, `*.example.com`, `10.0.0.0/8` or `[2001:db8::1]:80`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -37,6 +39,12 @@ pub enum HostPattern {
      with or without :PORT, such as api.example.com:443 or 10.0.0.0/8"
 )]
 pub struct DestinationError(String);
+
+impl ErrorDetails for DestinationError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+}
 
 impl HostPattern {
     /// Whether a host name matches. Address ranges match no name.

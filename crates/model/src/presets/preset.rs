@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use super::keys::{KEYS, PresetKeyKind, kind_of};
 use super::suggestion::nearest;
+use crate::{ErrorClass, ErrorDetails};
 
 /// A kind of stress applied to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -87,7 +88,7 @@ pub enum PresetError {
     #[error("expected a dictionary, a list of dictionaries or a dictionary of profiles, found {0}")]
     Form(&'static str),
     /// A key that no preset has.
-    #[error("unknown key {key} in preset {preset}{}", hint("key", .nearest.as_deref()))]
+    #[error("unknown key {key} in preset {preset}")]
     Key {
         /// The preset.
         preset: String,
@@ -97,7 +98,7 @@ pub enum PresetError {
         nearest: Option<String>,
     },
     /// A failure mode that does not exist.
-    #[error("unknown failure mode {mode} in preset {preset}{}", hint("mode", .nearest.as_deref()))]
+    #[error("unknown failure mode {mode} in preset {preset}")]
     Mode {
         /// The preset.
         preset: String,
@@ -119,7 +120,7 @@ pub enum PresetError {
         expected: &'static str,
     },
     /// A profile that does not exist.
-    #[error("unknown profile {profile}{}", hint("profile", .nearest.as_deref()))]
+    #[error("unknown profile {profile}")]
     Profile {
         /// The profile.
         profile: String,
@@ -136,8 +137,27 @@ impl PresetError {
     }
 }
 
-fn hint(what: &str, nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |nearest| format!("\nhint: the nearest {what} is {nearest}"))
+impl ErrorDetails for PresetError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Json(_)
+            | Self::Form(_)
+            | Self::Key { .. }
+            | Self::Mode { .. }
+            | Self::Value { .. }
+            | Self::Profile { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let (what, nearest) = match self {
+            Self::Key { nearest, .. } => ("key", nearest.as_ref()?),
+            Self::Mode { nearest, .. } => ("mode", nearest.as_ref()?),
+            Self::Profile { nearest, .. } => ("profile", nearest.as_ref()?),
+            Self::Json(_) | Self::Form(_) | Self::Value { .. } => return None,
+        };
+        Some(format!("the nearest {what} is {nearest}"))
+    }
 }
 
 impl Preset {
@@ -341,13 +361,13 @@ mod tests {
     #[test]
     fn errors_name_the_mistake_and_the_nearest_word() {
         let error = |value: &Value| preset(value).unwrap_err().to_string();
-        assert_eq!(
-            error(&json!({"SCENARIO_NAME": "x", "MEMROY_LIMIT": "1g"})),
-            "unknown key MEMROY_LIMIT in preset x\nhint: the nearest key is MEMORY_LIMIT"
-        );
-        assert!(
-            error(&json!({"FAILURE_MODES": "hostile_imput"})).ends_with("the nearest mode is hostile_input")
-        );
+        let hint = |value: &Value| preset(value).unwrap_err().hint();
+        let unknown = json!({"SCENARIO_NAME": "x", "MEMROY_LIMIT": "1g"});
+        assert_eq!(error(&unknown), "unknown key MEMROY_LIMIT in preset x");
+        assert_eq!(hint(&unknown).unwrap(), "the nearest key is MEMORY_LIMIT");
+        let misspelt = json!({"FAILURE_MODES": "hostile_imput"});
+        assert_eq!(hint(&misspelt).unwrap(), "the nearest mode is hostile_input");
+        assert_eq!(hint(&json!({"PACKET_LOSS": 101})), None);
         assert!(error(&json!({"PACKET_LOSS": 101})).contains("between 0 and 100"));
         assert!(error(&json!({"MEMORY_LIMIT": "12parsecs"})).contains("256Mi"));
         assert!(error(&json!({"CPU_LIMIT": -1})).contains("not negative"));

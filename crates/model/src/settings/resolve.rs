@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::text_values::MASK;
 use super::{SettingDeclaration, SettingStatus, Settings, declarations};
+use crate::{ErrorClass, ErrorDetails};
 
 /// Source of a value, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,9 +64,7 @@ impl fmt::Debug for SettingsLayer {
 
 /// A value that does not parse.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error(
-    "{variable} from {source_name} is {value:?}, which is not accepted\nhint: {variable} takes {accepted}"
-)]
+#[error("invalid value {value:?} for {variable} from {source_name}")]
 pub struct SettingsError {
     /// The variable.
     pub variable: &'static str,
@@ -75,6 +74,16 @@ pub struct SettingsError {
     pub source_name: String,
     /// Description of the accepted values.
     pub accepted: String,
+}
+
+impl ErrorDetails for SettingsError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(format!("{} takes {}", self.variable, self.accepted))
+    }
 }
 
 /// A warning about settings that are valid.
@@ -110,6 +119,9 @@ pub struct SettingRow {
     pub value: String,
     /// Source of the value; for a mirrored value also the variable that set it.
     pub source: String,
+    /// Kind of the source.
+    #[serde(skip)]
+    pub origin: SettingSource,
     /// The default, as text.
     pub default: &'static str,
     /// One line of help.
@@ -157,6 +169,7 @@ pub fn resolve(layers: &[SettingsLayer]) -> Result<ResolvedSettings, SettingsErr
             flag: declaration.flag,
             value: masked(declaration, &found.text),
             source: found.describe(declaration),
+            origin: found.source,
             default: declaration.default,
             help: declaration.help(),
             status: declaration.status,

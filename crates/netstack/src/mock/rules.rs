@@ -8,6 +8,7 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use menace_model::network::{MockFault, MockRule, MockSpec};
+use menace_model::{ErrorClass, ErrorDetails};
 
 use menace_model::pattern::{matches_path_pattern, matches_pattern};
 
@@ -35,6 +36,12 @@ impl std::fmt::Display for MockError {
 }
 
 impl std::error::Error for MockError {}
+
+impl ErrorDetails for MockError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Usage
+    }
+}
 
 /// Validates rules. Relative paths of files are resolved against this directory.
 pub fn prepare(mut mocks: MockSpec, directory: &Path) -> Result<MockSpec, MockError> {

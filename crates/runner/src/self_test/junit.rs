@@ -1,5 +1,6 @@
 //! Reader of pytest's reports in the `JUnit` format.
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -63,11 +64,17 @@ impl TestCounts {
 /// A report that cannot be read.
 #[derive(Debug, Error)]
 #[error("failed to parse the JUnit report: {0}")]
-pub struct JunitError(String);
+pub struct JunitError(#[source] roxmltree::Error);
+
+impl ErrorDetails for JunitError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Environment
+    }
+}
 
 /// Reads the tests of a report.
 pub fn read_junit(text: &str) -> Result<Vec<TestCase>, JunitError> {
-    let document = roxmltree::Document::parse(text).map_err(|error| JunitError(error.to_string()))?;
+    let document = roxmltree::Document::parse(text).map_err(JunitError)?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
     Ok(cases.map(case).collect())
 }

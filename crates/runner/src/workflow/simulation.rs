@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use menace_model::calls::{OutcomeKind, SectionDescription};
 use menace_model::network::MockSpec;
+use menace_model::{ErrorClass, ErrorDetails};
 use menace_sandbox::SandboxError;
 use menace_sandbox::native::{CallEnvironment, CallSpec, RawOutcome};
 use serde_json::{Value, json};
@@ -40,9 +41,7 @@ pub enum WorkflowError {
     #[error("{0}")]
     Sandbox(#[from] SandboxError),
     /// The repository has no such section.
-    #[error(
-        "no section {0} in the repository\nhint: list sections as module:qualname with 'menace scan --json'"
-    )]
+    #[error("no section {0} in the repository")]
     NoSection(String),
     /// The section cannot be called.
     #[error("{section} cannot be called: {reason}")]
@@ -52,6 +51,24 @@ pub enum WorkflowError {
         /// Reason.
         reason: String,
     },
+}
+
+impl ErrorDetails for WorkflowError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Sandbox(error) => error.class(),
+            Self::NoSection(_) => ErrorClass::NotFound,
+            Self::NotCallable { .. } => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Sandbox(error) => error.hint(),
+            Self::NoSection(_) => Some("list sections as module:qualname with 'menace scan --json'".into()),
+            Self::NotCallable { .. } => None,
+        }
+    }
 }
 
 /// Inputs of workflow simulations.

@@ -93,22 +93,26 @@ impl ContainerChannel {
         path: &Path,
         output: &mut Vec<u8>,
     ) -> Result<GuestReport, SandboxError> {
-        let inside =
-            |reason: &str| SandboxError::Inside { action, path: path.to_owned(), reason: reason.to_owned() };
+        let inside = |source: io::Error| SandboxError::Inside { action, path: path.to_owned(), source };
         let Ok(heard) = tokio::time::timeout(SILENCE, self.from.next()).await else {
-            return Err(inside("no answer: a program in the sandbox may have stopped the guest program"));
+            return Err(inside(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no answer: a program in the sandbox may have stopped the guest program",
+            )));
         };
         match heard? {
             None => {
                 let end = self.from.end().await;
-                Err(end.unwrap_or_else(|| inside("the guest program was killed")))
+                Err(end.unwrap_or_else(|| {
+                    inside(io::Error::new(io::ErrorKind::BrokenPipe, "the guest program was killed"))
+                }))
             }
             Some((GuestFrameKind::Output, bytes)) => {
                 output.extend(bytes);
                 Ok(GuestReport::StillWorking)
             }
             Some((GuestFrameKind::Report, body)) => match parse(&body)? {
-                GuestReport::Failed { problem } => Err(inside(&problem)),
+                GuestReport::Failed(failure) => Err(inside(failure.into_error())),
                 report => Ok(report),
             },
             Some((kind, _)) => Err(protocol_error(&format!("{kind:?}"))),

@@ -1,5 +1,6 @@
 //! Requests to the guest program: archives, file operations, and inspection.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -149,8 +150,9 @@ pub(super) async fn list(
             other => return Err(protocol_error(&format!("{other:?} in a listing"))),
         }
         if length > LONGEST_LISTING {
-            let reason = format!("the names alone are longer than {} MiB", LONGEST_LISTING >> 20);
-            return Err(SandboxError::Inside { action: ACTION, path: "/".into(), reason });
+            let problem = format!("the names alone are longer than {} MiB", LONGEST_LISTING >> 20);
+            let source = io::Error::new(io::ErrorKind::FileTooLarge, problem);
+            return Err(SandboxError::Inside { action: ACTION, path: "/".into(), source });
         }
     }
 }

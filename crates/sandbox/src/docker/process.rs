@@ -122,7 +122,10 @@ impl DockerProcess {
         Err(SandboxError::Inside {
             action: "start a program in",
             path: self.directory.clone(),
-            reason: "the program repeatedly stops its leader process".into(),
+            source: io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the program repeatedly stops its leader process",
+            ),
         })
     }
 
@@ -184,7 +187,7 @@ impl DockerProcess {
                 return Err(self.not_started(errno, step));
             }
             // A command can destroy resources that its leader needs.
-            GuestReport::Failed { problem } => {
+            GuestReport::Failed(problem) => {
                 tracing::debug!("the leader of a command in sandbox {} failed: {problem}", self.handle.id);
                 return Ok(CommandProgress::LeaderFailed);
             }
@@ -196,11 +199,9 @@ impl DockerProcess {
     fn not_started(&self, errno: i32, step: GuestStartStep) -> SandboxError {
         let source = io::Error::from_raw_os_error(errno);
         match step {
-            GuestStartStep::Directory => SandboxError::Inside {
-                action: "enter",
-                path: self.directory.clone(),
-                reason: source.to_string(),
-            },
+            GuestStartStep::Directory => {
+                SandboxError::Inside { action: "enter", path: self.directory.clone(), source }
+            }
             GuestStartStep::Terminal => {
                 SandboxError::Io { action: "create a terminal in a container", source }
             }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use menace_model::sandbox::{SandboxSpec, WORKSPACE};
 use tar::{Builder, Entry, EntryType, Header};
 
-use super::error_number::{self, reason};
+use super::error_number;
 use super::file_system::{FakeFileNode, FakeFileSystem};
 use super::resolve::FinalSymlink;
 use crate::{SandboxError, SandboxSnapshot};
 
 /// Packs a file or directory with paths relative to its parent.
 pub(super) fn pack(files: &FakeFileSystem, path: &Path) -> Result<Vec<u8>, SandboxError> {
-    let cannot = |error: io::Error| inside("pack", path, reason(&error));
+    let cannot = |error: io::Error| inside("pack", path, error);
     let top = files.resolve(Path::new(WORKSPACE), path, FinalSymlink::Keep).map_err(cannot)?;
     let node = files.get(&top).ok_or_else(error_number::missing).map_err(cannot)?;
     let parent = top.parent().unwrap_or(Path::new("/"));
@@ -30,16 +30,19 @@ pub(super) fn unpack(
     archive: impl Read,
 ) -> Result<(), SandboxError> {
     if !directory.is_absolute() {
-        return Err(inside("unpack into", directory, "the directory is not absolute".to_owned()));
+        return Err(inside(
+            "unpack into",
+            directory,
+            io::Error::new(io::ErrorKind::InvalidInput, "the directory is not absolute"),
+        ));
     }
     let directory = enter(files, Path::new("/"), directory, Path::new("/"))
-        .map_err(|error| inside("unpack into", directory, reason(&error)))?;
+        .map_err(|error| inside("unpack into", directory, error))?;
     let mut archive = tar::Archive::new(archive);
     for entry in archive.entries().map_err(SandboxError::io("read the archive"))? {
         let mut entry = entry.map_err(SandboxError::io("read the archive"))?;
         let path = entry.path().map_err(SandboxError::io("read the archive"))?.into_owned();
-        unpack_entry(files, &directory, &path, &mut entry)
-            .map_err(|error| inside("unpack", &path, reason(&error)))?;
+        unpack_entry(files, &directory, &path, &mut entry).map_err(|error| inside("unpack", &path, error))?;
     }
     Ok(())
 }
@@ -59,7 +62,7 @@ pub(super) fn snapshot(files: &FakeFileSystem, spec: &SandboxSpec) -> Result<San
 pub(super) fn restore(files: &mut FakeFileSystem, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
     for deleted in &snapshot.changes.deleted {
         delete_with_empty_parents(files, Path::new(deleted))
-            .map_err(|error| inside("delete", Path::new(deleted), reason(&error)))?;
+            .map_err(|error| inside("delete", Path::new(deleted), error))?;
     }
     let archive = std::fs::File::open(&**snapshot.archive).map_err(SandboxError::io("open the snapshot"))?;
     unpack(files, Path::new("/"), io::BufReader::new(archive))
@@ -201,6 +204,6 @@ fn leaves(problem: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, problem)
 }
 
-fn inside(action: &'static str, path: &Path, reason: String) -> SandboxError {
-    SandboxError::Inside { action, path: path.to_owned(), reason }
+fn inside(action: &'static str, path: &Path, source: io::Error) -> SandboxError {
+    SandboxError::Inside { action, path: path.to_owned(), source }
 }

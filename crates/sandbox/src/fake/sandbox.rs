@@ -1,7 +1,7 @@
 //! One fake sandbox.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::archive;
 use super::backend::no_network;
-use super::error_number::reason;
+use super::error_number;
 use super::file_system::FakeFileNode;
 use super::invocation::FakeInvocation;
 use super::machine::FakeMachine;
@@ -77,16 +77,18 @@ impl FakeSandbox {
 
     fn start_directory(&self, requested: Option<&Path>) -> Result<PathBuf, SandboxError> {
         let requested = requested.unwrap_or(Path::new(WORKSPACE));
-        let cannot_enter =
-            |reason: String| SandboxError::Inside { action: "start in", path: requested.to_owned(), reason };
+        let cannot_enter = |source: io::Error| SandboxError::Inside {
+            action: "start in",
+            path: requested.to_owned(),
+            source,
+        };
         let files = self.machine.files();
-        let directory = files
-            .resolve(Path::new(WORKSPACE), requested, FinalSymlink::Follow)
-            .map_err(|error| cannot_enter(reason(&error)))?;
+        let directory =
+            files.resolve(Path::new(WORKSPACE), requested, FinalSymlink::Follow).map_err(cannot_enter)?;
         match files.get(&directory) {
             Some(FakeFileNode::Directory { .. }) => Ok(directory),
-            Some(_) => Err(cannot_enter("not a directory".to_owned())),
-            None => Err(cannot_enter("no such directory".to_owned())),
+            Some(_) => Err(cannot_enter(error_number::not_a_directory())),
+            None => Err(cannot_enter(error_number::missing())),
         }
     }
 }

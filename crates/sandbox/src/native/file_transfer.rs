@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use menace_guest::ReportedFailure;
 use menace_model::sandbox::{FileChanges, FileEntry, FileEvent, FileOperation, WORKSPACE, WorkspaceContent};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::unix::pipe;
@@ -74,8 +76,7 @@ impl NativeSandbox {
         let read = (&mut ours).take(LONGEST_LISTING + 1).read_to_end(&mut listing).await;
         read.map_err(SandboxError::io("list changes"))?;
         if listing.len() as u64 > LONGEST_LISTING {
-            let reason = format!("the listing exceeds {} MiB", LONGEST_LISTING >> 20);
-            return Err(inside("list the changes in", Path::new("/"), reason));
+            return Err(inside("list the changes in", Path::new("/"), listing_too_long()));
         }
         self.finish(answers, "list the changes in", Path::new("/")).await?;
         postcard::from_bytes(&listing).map_err(|error| {
@@ -131,8 +132,7 @@ impl NativeSandbox {
         let read = (&mut ours).take(LONGEST_LISTING + 1).read_to_end(&mut answer).await;
         read.map_err(SandboxError::io("read the result of a file operation"))?;
         if answer.len() as u64 > LONGEST_LISTING {
-            let reason = format!("the listing exceeds {} MiB", LONGEST_LISTING >> 20);
-            return Err(inside(action, &path, reason));
+            return Err(inside(action, &path, listing_too_long()));
         }
         self.finish(answers, action, &path).await?;
         postcard::from_bytes(&answer).map_err(|error| {
@@ -163,15 +163,22 @@ impl NativeSandbox {
         match answers.next().await {
             Some(InitReport::Ended { end: JobEnd { exit_code: Some(0), .. }, .. }) => Ok(()),
             Some(InitReport::Ended { end, .. }) => {
-                let reason = end.problem.unwrap_or_else(|| "the worker process was killed".into());
-                Err(inside(action, path, reason))
+                let error = end.failure.map_or_else(
+                    || io::Error::new(io::ErrorKind::BrokenPipe, "the worker process was killed"),
+                    ReportedFailure::into_error,
+                );
+                Err(inside(action, path, error))
             }
             Some(InitReport::NotStarted { errno, .. }) => {
-                Err(inside(action, path, std::io::Error::from_raw_os_error(errno).to_string()))
+                Err(inside(action, path, io::Error::from_raw_os_error(errno)))
             }
             _ => Err(self.gone()),
         }
     }
+}
+
+fn listing_too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("the listing exceeds {} MiB", LONGEST_LISTING >> 20))
 }
 
 /// Watch on files of a sandbox, made by a child process inside it until this is dropped.

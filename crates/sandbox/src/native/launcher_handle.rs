@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use menace_isolation::StepError;
 use menace_isolation::root::SkeletonEntry;
+use menace_model::ErrorDetails;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::init_channel::ChannelSocket;
@@ -121,6 +122,6 @@ pub(super) fn unsupported(error: &StepError) -> SandboxError {
     SandboxError::Unsupported {
         what: error.step.clone(),
         source: error.source(),
-        hint: super::hints::hint_for(&error.step, error.errno),
+        hint: error.hint().unwrap_or_default(),
     }
 }

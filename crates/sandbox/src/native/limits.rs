@@ -52,7 +52,7 @@ pub(super) fn assign(limits: &SandboxLimits, hierarchies: &CgroupHierarchies) ->
     let mut data_bytes = None;
     match hierarchies.availability(ResourceController::Memory) {
         ControllerAvailability::Available { .. } => by_cgroup.memory = Some(limits.effective_memory()),
-        ControllerAvailability::Unavailable { reason } if limits.memory.is_none() => {
+        ControllerAvailability::Unavailable { reason, .. } if limits.memory.is_none() => {
             data_bytes = Some(limits.effective_memory());
             left_out.push(format!(
                 "limit the total memory of all processes and detect out-of-memory kills: {reason}"

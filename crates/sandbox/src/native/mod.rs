@@ -5,7 +5,6 @@ pub(crate) mod cgroup;
 mod command;
 mod cpu_time;
 mod file_transfer;
-mod hints;
 pub(crate) mod host_view;
 mod init;
 mod init_channel;

@@ -7,6 +7,7 @@ use menace_isolation::StepContext;
 use menace_isolation::queue_discipline::NetemOptions;
 use menace_isolation::root::{ALL_TRUSTED, TRUSTED};
 use menace_isolation::tun::{self, TunInterface};
+use menace_model::ErrorDetails;
 use menace_model::network::{LinkConditions, NetworkMode as Asked, NetworkSpec, PacketShaper};
 use menace_netstack::{LONGEST_PACKET, MockCertificateAuthority, Netstack, SANDBOX_V4, SANDBOX_V6};
 
@@ -106,10 +107,8 @@ pub(super) fn new_authority() -> Result<MockCertificateAuthority, SandboxError> 
 
 /// Rejects an invalid network spec.
 pub(super) fn check(spec: &NetworkSpec) -> Result<(), SandboxError> {
-    menace_netstack::check(spec).map_err(|problem| SandboxError::Refused {
-        problem,
-        hint:
-            "shares must be between 0 and 1 and rates above 0; menace's own shaper supports more than netem"
-                .into(),
+    menace_netstack::check(spec).map_err(|error| SandboxError::Refused {
+        problem: error.to_string(),
+        hint: error.hint().unwrap_or_default(),
     })
 }

@@ -17,7 +17,7 @@ use super::cpu_time;
 use super::init::resize;
 use super::init_channel::{InitChannel, JobAnswers};
 use super::pipes::{OutputCapture, ProgramOutputPipe, sender};
-use super::protocol::{InitReport, InitRequest, JobEnd};
+use super::protocol::{InitReport, InitRequest, JobEnd, ProgramStartStep};
 use super::sandbox::{InitProcessHandle, NativeSandbox};
 use crate::faults::FaultInjector;
 use crate::{ProcessEvent, SandboxError, SandboxProcess};
@@ -235,9 +235,9 @@ impl NativeProcess {
                 self.left = (self.stdout.waiting(), self.stderr.waiting());
                 self.end = Some(end);
             }
-            InitReport::NotStarted { errno, reason, .. } => {
+            InitReport::NotStarted { errno, step, .. } => {
                 self.is_over = true;
-                return Err(self.not_started(errno, &reason));
+                return Err(self.not_started(errno, step));
             }
             InitReport::Started { .. } => {
                 if let CommandStartTime::There(timeout) = self.began {
@@ -249,15 +249,19 @@ impl NativeProcess {
         Ok(())
     }
 
-    fn not_started(&self, errno: i32, reason: &str) -> SandboxError {
+    fn not_started(&self, errno: i32, step: ProgramStartStep) -> SandboxError {
         let source = io::Error::from_raw_os_error(errno);
-        match reason {
-            "enter the working directory" => SandboxError::Inside {
-                action: "enter",
-                path: self.directory.clone(),
-                reason: source.to_string(),
-            },
-            _ => SandboxError::Start { program: self.program.clone(), source },
+        match step {
+            ProgramStartStep::Directory => inside("enter", &self.directory, source),
+            ProgramStartStep::Arguments
+            | ProgramStartStep::Process
+            | ProgramStartStep::Session
+            | ProgramStartStep::Streams
+            | ProgramStartStep::Terminal
+            | ProgramStartStep::InheritedFiles
+            | ProgramStartStep::CpuLimit
+            | ProgramStartStep::Execute
+            | ProgramStartStep::Connect => SandboxError::Start { program: self.program.clone(), source },
         }
     }
 
@@ -533,6 +537,6 @@ fn total(usage: &ResourceUsage) -> f64 {
 }
 
 /// Error about a path inside the sandbox.
-pub(super) fn inside(action: &'static str, path: &Path, reason: String) -> SandboxError {
-    SandboxError::Inside { action, path: path.to_owned(), reason }
+pub(super) fn inside(action: &'static str, path: &Path, source: io::Error) -> SandboxError {
+    SandboxError::Inside { action, path: path.to_owned(), source }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use menace_guest::ReportedFailure;
 use menace_isolation::StepError;
 use menace_isolation::root::{ScratchOptions, SkeletonEntry};
 use menace_isolation::tun::TunInterface;
@@ -144,7 +145,7 @@ pub(crate) enum InitReport {
     /// A program, or a child for file work, was started.
     Started { job: u64 },
     /// A program could not be started.
-    NotStarted { job: u64, errno: i32, reason: String },
+    NotStarted { job: u64, errno: i32, step: ProgramStartStep },
     /// A program or file work ended.
     Ended { job: u64, end: JobEnd },
     /// Answer to `Inspect`.
@@ -155,6 +156,31 @@ pub(crate) enum InitReport {
     Terminal { job: u64 },
     /// Answer to `Connect`; the descriptor is a socket that is connected or connecting.
     Connecting { job: u64 },
+}
+
+/// Steps of starting a program or of opening a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ProgramStartStep {
+    /// Converting its arguments, which must not contain a zero byte.
+    Arguments,
+    /// Creating its process.
+    Process,
+    /// Starting a session.
+    Session,
+    /// Connecting the standard streams.
+    Streams,
+    /// Taking the terminal.
+    Terminal,
+    /// Closing inherited files.
+    InheritedFiles,
+    /// Entering the working directory.
+    Directory,
+    /// Limiting its CPU time.
+    CpuLimit,
+    /// Executing it.
+    Execute,
+    /// Connecting to a port.
+    Connect,
 }
 
 /// End of a program or of file work.
@@ -173,8 +199,8 @@ pub(crate) struct JobEnd {
     pub(crate) io_write_bytes: u64,
     pub(crate) disk_full: bool,
     pub(crate) denied: Vec<DeniedSyscall>,
-    /// Error message of failed file work.
-    pub(crate) problem: Option<String>,
+    /// Failure of file work.
+    pub(crate) failure: Option<ReportedFailure>,
 }
 
 /// State of the init process as the kernel reports it, read by that process.

@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 
 use crate::files::lock_blocking;
@@ -49,19 +50,37 @@ pub enum OverlayError {
         source: io::Error,
     },
     /// The path is not an overlay that menace created.
-    #[error("{path} is not an overlay created by menace\nhint: overlays contain the marker file .menace-overlay", path = path.display())]
+    #[error("{path} is not an overlay created by menace", path = path.display())]
     NotOurs {
         /// Rejected path.
         path: PathBuf,
     },
     /// The limit is reached and every overlay is in use.
-    #[error(
-        "overlay limit reached: {most} are in use\nhint: stop some virtual machines, or raise SANDBOX_MAX_OVERLAY_COUNT"
-    )]
+    #[error("overlay limit reached: {most} are in use")]
     Full {
         /// Highest allowed number.
         most: usize,
     },
+}
+
+impl ErrorDetails for OverlayError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Path { .. } => ErrorClass::Environment,
+            Self::NotOurs { .. } => ErrorClass::Usage,
+            Self::Full { .. } => ErrorClass::LimitExceeded,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Path { .. } => None,
+            Self::NotOurs { .. } => Some("overlays contain the marker file .menace-overlay".into()),
+            Self::Full { .. } => {
+                Some("stop some virtual machines, or raise SANDBOX_MAX_OVERLAY_COUNT".into())
+            }
+        }
+    }
 }
 
 /// Overlays of one data directory.

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -28,7 +29,7 @@ pub enum DaemonConnectError {
     #[error("failed to start the sandbox daemon: {0}")]
     Start(#[source] io::Error),
     /// The daemon exited immediately or did not report that it is ready.
-    #[error("the sandbox daemon did not start\nhint: see {log}", log = log.display())]
+    #[error("the sandbox daemon did not start")]
     NotReady {
         /// Log file of the daemon.
         log: PathBuf,
@@ -36,6 +37,21 @@ pub enum DaemonConnectError {
     /// The daemon does not accept connections.
     #[error("failed to connect to the sandbox daemon: {0}")]
     Connect(#[source] io::Error),
+}
+
+impl ErrorDetails for DaemonConnectError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Start(_) | Self::NotReady { .. } | Self::Connect(_) => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotReady { log } => Some(format!("see {}", log.display())),
+            Self::Start(_) | Self::Connect(_) => None,
+        }
+    }
 }
 
 /// Connects to the sandbox daemon and starts it on demand.

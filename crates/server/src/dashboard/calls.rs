@@ -71,8 +71,7 @@ pub(super) async fn show(
     State(place): State<Arc<DashboardState>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let id: CallId =
-        id.parse().map_err(|error: menace_model::ids::IdError| ApiError::invalid(error.to_string()))?;
+    let id: CallId = id.parse()?;
     let store = place.store().await?;
     let call = store.call(&id).await?;
     let run = store.run_without_report(id.run()).await?;

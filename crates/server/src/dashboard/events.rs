@@ -78,5 +78,5 @@ fn sse_event(event: &EventRecord) -> Event {
 
 /// Parses the id of a run.
 pub(super) fn parse_run_id(text: &str) -> Result<RunId, ApiError> {
-    text.parse().map_err(|error: menace_model::ids::IdError| ApiError::invalid(error.to_string()))
+    Ok(text.parse::<RunId>()?)
 }

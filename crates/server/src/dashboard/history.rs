@@ -119,7 +119,7 @@ pub(super) fn weights(place: &DashboardState) -> Value {
             return shown(&SynergyWeights::default(), true);
         }
         Err(error) => Err(error.to_string()),
-        Ok(text) => SynergyWeights::read(&text),
+        Ok(text) => SynergyWeights::read(&text).map_err(|error| error.to_string()),
     };
     match read {
         Ok(weights) => shown(&weights, false),

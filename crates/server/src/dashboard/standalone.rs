@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 use tokio::net::TcpListener;
 
@@ -12,7 +13,7 @@ use super::routes::Dashboard;
 #[derive(Debug, Error)]
 pub enum DashboardError {
     /// Binding the port failed.
-    #[error("failed to listen on {address}: {source}\nhint: choose another port; 0 selects a free one")]
+    #[error("failed to listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -23,6 +24,21 @@ pub enum DashboardError {
     /// Serving requests failed.
     #[error("failed to serve the dashboard: {0}")]
     Serve(#[source] io::Error),
+}
+
+impl ErrorDetails for DashboardError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Listen { .. } | Self::Serve(_) => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Listen { .. } => Some("choose another port; 0 selects a free one".into()),
+            Self::Serve(_) => None,
+        }
+    }
 }
 
 /// Binds a loopback port and returns its address and a future that serves until `end` completes. Other machines cannot reach

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::StatusCode;
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
-use menace_store::{RunRecord, RunState, Store, StoreError, SynergyHistory};
+use menace_store::{RunRecord, RunState, Store, SynergyHistory};
 use menace_tracker::history::{RoiHistory, read};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -28,7 +28,8 @@ pub struct ScannedRepository {
 }
 
 /// Function that scans a repository; provided by the caller, since this crate does not depend on the analysis.
-pub type RepositoryScanner = Arc<dyn Fn(&Path) -> Result<ScannedRepository, String> + Send + Sync>;
+pub type RepositoryScanner =
+    Arc<dyn Fn(&Path) -> Result<ScannedRepository, Box<dyn std::error::Error + Send + Sync>> + Send + Sync>;
 
 /// Data sources of the dashboard.
 #[derive(Clone)]
@@ -175,14 +176,4 @@ impl DashboardState {
 /// Error for data that does not exist, with the reason.
 pub(super) fn unavailable(code: &str, message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, code, message)
-}
-
-impl From<StoreError> for ApiError {
-    fn from(error: StoreError) -> Self {
-        match &error {
-            StoreError::NoRun(_) => unavailable("run_not_found", error.to_string()),
-            StoreError::NoCall(_) => unavailable("call_not_found", error.to_string()),
-            _ => Self::internal(error.to_string()),
-        }
-    }
 }

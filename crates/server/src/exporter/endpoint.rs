@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use menace_model::{ErrorClass, ErrorDetails};
 use serde_json::json;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -25,9 +26,7 @@ pub trait MetricsSource: Send + Sync + 'static {
 #[derive(Debug, Error)]
 pub enum ExporterError {
     /// Binding the port failed.
-    #[error(
-        "failed to listen on {address} for Prometheus: {source}\nhint: choose another port with {variable} or --port; 0 selects a free one"
-    )]
+    #[error("failed to listen on {address} for Prometheus: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -40,6 +39,23 @@ pub enum ExporterError {
     /// Serving requests failed.
     #[error("failed to serve metrics: {0}")]
     Serve(#[source] io::Error),
+}
+
+impl ErrorDetails for ExporterError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Listen { .. } | Self::Serve(_) => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Listen { variable, .. } => {
+                Some(format!("choose another port with {variable} or --port; 0 selects a free one"))
+            }
+            Self::Serve(_) => None,
+        }
+    }
 }
 
 /// An exporter that listens.

@@ -10,4 +10,4 @@ mod tls;
 pub use api_keys::{ApiKey, ApiKeyRing, new_key};
 pub(crate) use authentication::is_local_request;
 pub use serve::{Gateway, GatewayError, GatewayOptions};
-pub use tls::TlsFiles;
+pub use tls::{TlsError, TlsFiles};

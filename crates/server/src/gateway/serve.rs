@@ -16,6 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use menace_model::{ErrorClass, ErrorDetails};
 use menace_store::audit::AuditTrail;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -60,7 +61,7 @@ pub struct GatewayOptions {
 #[derive(Debug, Error)]
 pub enum GatewayError {
     /// Binding the address failed.
-    #[error("failed to listen on {address}: {source}\nhint: choose another address with --address or --port")]
+    #[error("failed to listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -69,9 +70,7 @@ pub enum GatewayError {
         source: io::Error,
     },
     /// The address is reachable from other machines, and there are no API keys.
-    #[error(
-        "{address} is reachable from other machines, and there are no API keys\nhint: create a key with 'menace keys create', or listen on 127.0.0.1"
-    )]
+    #[error("{address} is reachable from other machines, and there are no API keys")]
     Open {
         /// The address.
         address: SocketAddr,
@@ -82,6 +81,27 @@ pub enum GatewayError {
     /// Accepting a connection failed.
     #[error("failed to accept a connection: {0}")]
     Accept(#[source] io::Error),
+}
+
+impl ErrorDetails for GatewayError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Open { .. } => ErrorClass::Usage,
+            Self::Tls(error) => error.class(),
+            Self::Listen { .. } | Self::Accept(_) => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Listen { .. } => Some("choose another address with --address or --port".into()),
+            Self::Open { .. } => {
+                Some("create a key with 'menace keys create', or listen on 127.0.0.1".into())
+            }
+            Self::Tls(error) => error.hint(),
+            Self::Accept(_) => None,
+        }
+    }
 }
 
 /// A gateway that listens.
@@ -336,9 +356,7 @@ async fn forward_as(
 
 async fn send_to_daemon(shared: &GatewayState, request: Request<Body>) -> Result<Response, ApiError> {
     let stream =
-        shared.keeper.connect().await.map_err(|error| {
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_keeper", error.to_string())
-        })?;
+        shared.keeper.connect().await.map_err(|error| ApiError::of(&error, "no_keeper").not_ready())?;
     forward(request, Box::new(stream)).await
 }
 

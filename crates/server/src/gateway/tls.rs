@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -33,7 +34,7 @@ pub enum TlsError {
         source: io::Error,
     },
     /// A file does not contain the expected item.
-    #[error("{path} has no {what}\nhint: use a PEM file", path = path.display())]
+    #[error("{path} has no {what}", path = path.display())]
     Empty {
         /// Path of the file.
         path: PathBuf,
@@ -43,6 +44,21 @@ pub enum TlsError {
     /// The certificate or key is invalid, or they do not match.
     #[error("invalid certificate or private key: {0}")]
     Wrong(#[from] rustls::Error),
+}
+
+impl ErrorDetails for TlsError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Read { .. } | Self::Empty { .. } | Self::Wrong(_) => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Empty { .. } => Some("use a PEM file".into()),
+            Self::Read { .. } | Self::Wrong(_) => None,
+        }
+    }
 }
 
 impl TlsFiles {

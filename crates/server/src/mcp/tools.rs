@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::Stdio;
 
+use menace_model::ErrorDetails;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -147,7 +148,7 @@ impl McpTools {
     }
 
     async fn request(&self, method: &str, path: &str, body: Option<Value>) -> Result<String, String> {
-        let answer = self.client.bytes(method, path, body).await.map_err(|error| error.to_string())?;
+        let answer = self.client.bytes(method, path, body).await.map_err(|error| with_hint(&error))?;
         Ok(shortened(&String::from_utf8_lossy(&answer)))
     }
 
@@ -164,7 +165,7 @@ impl McpTools {
         fields.entry("timeout").or_insert_with(|| "60s".into());
         let path = format!("/api/sandboxes/{}/execute", encoded(&id));
         let done: ExecuteResponse =
-            self.client.request_json("POST", &path, Some(body)).await.map_err(|error| error.to_string())?;
+            self.client.request_json("POST", &path, Some(body)).await.map_err(|error| with_hint(&error))?;
         let how = match (done.exit_code, done.end.timed_out, done.end.oom) {
             (_, true, _) => "killed: timeout exceeded".to_owned(),
             (_, _, true) => "killed: memory limit exceeded".to_owned(),
@@ -182,7 +183,7 @@ impl McpTools {
         match name {
             "write_file" => {
                 let put = self.client.put(&file, of.content.into_bytes()).await;
-                put.map(|()| format!("wrote {}", of.path)).map_err(|error| error.to_string())
+                put.map(|()| format!("wrote {}", of.path)).map_err(|error| with_hint(&error))
             }
             "snapshot_sandbox" => {
                 self.request("POST", &format!("{base}/snapshots"), Some(json!({ "name": of.name }))).await
@@ -206,6 +207,14 @@ impl McpTools {
             Some(0 | 1) => Ok(shortened(&stdout)),
             _ => Err(shortened(&String::from_utf8_lossy(&done.stderr))),
         }
+    }
+}
+
+/// Error and hint for the model that called the tool.
+fn with_hint(error: &impl ErrorDetails) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
     }
 }
 

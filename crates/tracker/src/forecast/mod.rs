@@ -12,6 +12,7 @@ mod nelder_mead;
 #[cfg(test)]
 mod forecast_tests;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -116,6 +117,14 @@ pub enum ForecastError {
     /// A confidence that is not between 0 and 1.
     #[error("confidence must be greater than 0 and less than 1")]
     Confidence,
+}
+
+impl ErrorDetails for ForecastError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Empty | Self::NotFinite(_) | Self::Beside(_) | Self::Confidence => ErrorClass::Usage,
+        }
+    }
 }
 
 /// A fitted candidate model.

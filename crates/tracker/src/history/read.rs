@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -23,6 +24,14 @@ pub enum HistoryError {
     /// A newer menace wrote it.
     #[error("unsupported version {0}: this menace reads versions up to {VERSION}")]
     Newer(u64),
+}
+
+impl ErrorDetails for HistoryError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Json(_) | Self::NotANumber(_) | Self::Foreign | Self::Newer(_) => ErrorClass::Usage,
+        }
+    }
 }
 
 /// The legacy layout.

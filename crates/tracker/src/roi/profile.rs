@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -115,6 +116,14 @@ pub enum RoiProfileError {
     /// A veto without a condition.
     #[error("veto of {0} has none of min, max, equals")]
     Veto(String),
+}
+
+impl ErrorDetails for RoiProfileError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Weightless | Self::Weight(_) | Self::Veto(_) => ErrorClass::Usage,
+        }
+    }
 }
 
 /// An ROI with its vetoes.

@@ -1,5 +1,6 @@
 //! Training, prediction and drift detection of the truth adapter.
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -77,11 +78,26 @@ pub enum TruthAdapterError {
     #[error("pair {0} has the wrong number of features, or a value that is not finite")]
     Row(usize),
     /// A model of another version.
-    #[error("unsupported model version {0}: this menace reads version {VERSION}; retrain the model")]
+    #[error("unsupported model version {0}: this menace reads version {VERSION}")]
     Version(u32),
     /// No model could be fitted.
     #[error("no model could be fitted to these pairs")]
     Unsolvable,
+}
+
+impl ErrorDetails for TruthAdapterError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::TooFew(_) | Self::Row(_) | Self::Version(_) | Self::Unsolvable => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Version(_) => Some("retrain the model".into()),
+            Self::TooFew(_) | Self::Row(_) | Self::Unsolvable => None,
+        }
+    }
 }
 
 impl TruthAdapter {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -33,6 +34,22 @@ pub enum WorkflowGraphError {
     /// A change that is not a finite number.
     #[error("a change must be a finite number")]
     NotFinite,
+}
+
+impl ErrorDetails for WorkflowGraphError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unknown(_) => ErrorClass::NotFound,
+            Self::NotFinite => ErrorClass::Usage,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(_) => Some("list them with 'menace workflows list'".into()),
+            Self::NotFinite => None,
+        }
+    }
 }
 
 impl WorkflowGraph {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use menace_model::{ErrorClass, ErrorDetails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -97,6 +98,19 @@ pub enum ModelError {
 
 fn after(last: Option<&String>) -> String {
     last.map_or(String::new(), |last| format!(", after: {last}"))
+}
+
+impl ErrorDetails for ModelError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Refused { .. }
+            | Self::Late { .. }
+            | Self::TooLong { .. }
+            | Self::Garbled { .. }
+            | Self::NotRecorded
+            | Self::Recording { .. } => ErrorClass::Environment,
+        }
+    }
 }
 
 impl ModelError {

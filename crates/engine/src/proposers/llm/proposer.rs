@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
+use menace_model::ErrorDetails;
 use menace_model::settings::ModelPrice;
 
 use super::edits;
@@ -95,8 +96,8 @@ impl LlmProposer {
         text: &str,
     ) -> Result<(Proposal, Vec<String>), String> {
         let before = BTreeMap::from([(question.path.to_owned(), question.text.to_owned())]);
-        let found = edits::read(text).map_err(|error| error.to_string())?;
-        let applied = edits::apply(&found, &before).map_err(|error| error.to_string())?;
+        let found = edits::read(text).map_err(|error| with_hint(&error))?;
+        let applied = edits::apply(&found, &before).map_err(|error| with_hint(&error))?;
         if applied.files.is_empty() {
             return Err("the answer changes nothing".into());
         }
@@ -120,6 +121,14 @@ impl LlmProposer {
             },
         };
         Ok((Proposal::new(meant, &before, applied.files), applied.audit))
+    }
+}
+
+/// Error and hint for the model, which gets both in the next request.
+fn with_hint(error: &impl ErrorDetails) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
     }
 }
 

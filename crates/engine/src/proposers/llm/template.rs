@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use minijinja::Environment;
 use minijinja::value::Serde;
 use thiserror::Error;
@@ -37,6 +38,18 @@ pub enum PromptTemplateError {
         /// Error of the template engine.
         problem: String,
     },
+}
+
+impl ErrorDetails for PromptTemplateError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                ErrorClass::NotFound
+            }
+            Self::Read { .. } => ErrorClass::Environment,
+            Self::Wrong { .. } => ErrorClass::Usage,
+        }
+    }
 }
 
 /// All prompt templates.

@@ -63,6 +63,8 @@ pub(crate) enum ControllerAvailability {
     },
     Unavailable {
         reason: String,
+        /// A mounted v1 hierarchy has the controller, so that the reason says why it cannot be used.
+        in_v1: bool,
     },
 }
 
@@ -136,6 +138,7 @@ impl CgroupHierarchies {
         let name = v1_name(controller);
         let mut answer = ControllerAvailability::Unavailable {
             reason: format!("no mounted hierarchy has the {name} controller"),
+            in_v1: false,
         };
         for mount in mounted {
             if !matches!(&mount.kind, CgroupMountKind::V1(has) if has.iter().any(|other| other == name)) {
@@ -151,7 +154,7 @@ impl CgroupHierarchies {
                     answer = ControllerAvailability::Available { version: CgroupVersion::V1, hierarchy };
                     break;
                 }
-                Err(reason) => answer = ControllerAvailability::Unavailable { reason },
+                Err(reason) => answer = ControllerAvailability::Unavailable { reason, in_v1: true },
             }
         }
         self.controllers.insert(controller, answer);
@@ -192,12 +195,10 @@ impl CgroupHierarchies {
 
     /// Appends the v2 reason, where v1 has the controller but does not permit its use.
     fn add_reason(&mut self, controller: ResourceController, added: &str) {
-        if let Some(ControllerAvailability::Unavailable { reason }) = self.controllers.get_mut(&controller) {
-            *reason = if reason.starts_with("no mounted") {
-                added.to_owned()
-            } else {
-                format!("{reason}; {added}")
-            };
+        if let Some(ControllerAvailability::Unavailable { reason, in_v1 }) =
+            self.controllers.get_mut(&controller)
+        {
+            *reason = if *in_v1 { format!("{reason}; {added}") } else { added.to_owned() };
         }
     }
 

@@ -111,7 +111,7 @@ fn versions(found: &CgroupHierarchies) -> String {
 
 fn reason(found: &CgroupHierarchies, controller: ResourceController) -> &str {
     match found.availability(controller) {
-        ControllerAvailability::Unavailable { reason } => reason,
+        ControllerAvailability::Unavailable { reason, .. } => reason,
         ControllerAvailability::Available { .. } => panic!("{controller:?} is available"),
     }
 }
@@ -119,7 +119,7 @@ fn reason(found: &CgroupHierarchies, controller: ResourceController) -> &str {
 fn base(found: &CgroupHierarchies, controller: ResourceController) -> &Path {
     match found.availability(controller) {
         ControllerAvailability::Available { hierarchy, .. } => &found.usable[*hierarchy].base,
-        ControllerAvailability::Unavailable { reason } => panic!("{controller:?}: {reason}"),
+        ControllerAvailability::Unavailable { reason, .. } => panic!("{controller:?}: {reason}"),
     }
 }
 

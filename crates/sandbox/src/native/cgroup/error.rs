@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use menace_model::{ErrorClass, ErrorDetails};
 use thiserror::Error;
 
 use crate::SandboxError;
@@ -12,19 +13,19 @@ use crate::SandboxError;
 #[derive(Debug, Error)]
 pub(crate) enum CgroupError {
     /// A requested limit that no mechanism on this host can enforce.
-    #[error("cannot enforce a limit on {limit}: {reason}\nhint: {HINT}")]
+    #[error("cannot enforce a limit on {limit}: {reason}")]
     LimitUnavailable { limit: &'static str, reason: String },
     /// A requested limit that no kernel accepts.
-    #[error("invalid limit: {value} {limit}\nhint: {hint}")]
+    #[error("invalid limit: {value} {limit}")]
     LimitInvalid { limit: &'static str, value: String, hint: &'static str },
     /// A controller that was requested for accounting only.
-    #[error("the {controller} controller is not available: {reason}\nhint: {HINT}")]
+    #[error("the {controller} controller is not available: {reason}")]
     ControllerUnavailable { controller: &'static str, reason: String },
     /// No hierarchy in which a group can be created.
-    #[error("cannot create control groups: {reason}\nhint: {HINT}")]
+    #[error("cannot create control groups: {reason}")]
     NoHierarchy { reason: String },
     /// A name that is not one directory, or would not be recognised as ours later.
-    #[error("invalid control group name {name:?}\nhint: use letters, digits, '-', '_' and '.'")]
+    #[error("invalid control group name {name:?}")]
     Name { name: String },
     #[error("failed to create {path}: {source}", path = path.display())]
     Create {
@@ -69,8 +70,44 @@ pub(crate) enum CgroupError {
     Survivors { path: PathBuf, count: usize, waited: Duration },
 }
 
-const HINT: &str =
-    "run as root, or in a group that is delegated to you: systemd-run --user --scope -p Delegate=yes …";
+impl ErrorDetails for CgroupError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::LimitUnavailable { .. }
+            | Self::LimitInvalid { .. }
+            | Self::ControllerUnavailable { .. }
+            | Self::NoHierarchy { .. }
+            | Self::Name { .. } => ErrorClass::Conflict,
+            Self::Create { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Remove { .. }
+            | Self::Parse { .. }
+            | Self::Signal { .. }
+            | Self::Freeze { .. }
+            | Self::Survivors { .. } => ErrorClass::Environment,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::LimitUnavailable { .. } | Self::ControllerUnavailable { .. } | Self::NoHierarchy { .. } => {
+                "run as root, or in a group that is delegated to you: systemd-run --user --scope -p Delegate=yes …"
+                    .into()
+            }
+            Self::LimitInvalid { hint, .. } => (*hint).into(),
+            Self::Name { .. } => "use letters, digits, '-', '_' and '.'".into(),
+            Self::Create { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Remove { .. }
+            | Self::Parse { .. }
+            | Self::Signal { .. }
+            | Self::Freeze { .. }
+            | Self::Survivors { .. } => return None,
+        })
+    }
+}
 
 impl CgroupError {
     /// Error for a failed read, for `map_err`.
@@ -103,10 +140,6 @@ impl From<CgroupError> for SandboxError {
     }
 }
 
-/// Splits the error text, which has its hint on a line of its own.
 fn refused(error: &CgroupError) -> SandboxError {
-    let text = error.to_string();
-    let (problem, hint) =
-        text.split_once("\nhint: ").expect("every variant passed here has a hint in its text");
-    SandboxError::Refused { problem: problem.to_owned(), hint: hint.to_owned() }
+    SandboxError::Refused { problem: error.to_string(), hint: error.hint().unwrap_or_default() }
 }

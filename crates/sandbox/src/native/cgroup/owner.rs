@@ -143,7 +143,7 @@ impl CgroupOwner {
     pub(super) fn hierarchy_of(&self, controller: ResourceController) -> Result<usize, &str> {
         match self.hierarchies.availability(controller) {
             ControllerAvailability::Available { hierarchy, .. } => Ok(*hierarchy),
-            ControllerAvailability::Unavailable { reason } => Err(reason),
+            ControllerAvailability::Unavailable { reason, .. } => Err(reason),
         }
     }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use menace_guest::archive::{WrittenFilesArchive, pack, remove, unpack, with_rights};
-use menace_guest::{file_operations, file_watch};
+use menace_guest::{ReportedFailure, file_operations, file_watch};
 use serde::{Deserialize, Serialize};
 
 use crate::native::protocol::InitFileWork;
@@ -26,8 +26,12 @@ pub(crate) struct WrittenLayer {
     pub(crate) opaque: Vec<OsString>,
 }
 
-/// Does the work. The error text is shown to the user.
-pub(super) fn work(work: &InitFileWork, scratch: BorrowedFd, archive: OwnedFd) -> Result<(), String> {
+/// Does the work.
+pub(super) fn work(
+    work: &InitFileWork,
+    scratch: BorrowedFd,
+    archive: OwnedFd,
+) -> Result<(), ReportedFailure> {
     let result = match work {
         InitFileWork::Unpack { directory } => return unpack(directory, File::from(archive)),
         InitFileWork::Pack { path } => pack(path, File::from(archive)),
@@ -41,7 +45,7 @@ pub(super) fn work(work: &InitFileWork, scratch: BorrowedFd, archive: OwnedFd) -
             .and_then(|bytes| File::from(archive).write_all(&bytes)),
         InitFileWork::Watch { path } => watch(path, archive),
     };
-    result.map_err(|error| error.to_string())
+    result.map_err(ReportedFailure::from)
 }
 
 /// Writes each event, preceded by its length.

@@ -5,13 +5,14 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use menace_guest::ReportedFailure;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::inspect::own_cpu_us;
 use super::program::ProgramStartFailure;
-use crate::native::protocol::JobEnd;
+use crate::native::protocol::{JobEnd, ProgramStartStep};
 
 /// Child of the init process that serves a request.
 pub(super) struct InitJob {
@@ -51,15 +52,15 @@ pub(super) enum InitJobKind {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum JobNote {
     Started(i32),
-    NotStarted { errno: i32, reason: String },
+    NotStarted { errno: i32, step: ProgramStartStep },
     Ended(JobEnd),
-    Problem(String),
+    Failed(ReportedFailure),
 }
 
 impl From<&ProgramStartFailure> for JobNote {
     fn from(failure: &ProgramStartFailure) -> Self {
         let errno = failure.error.raw_os_error().unwrap_or(libc::EIO);
-        Self::NotStarted { errno, reason: failure.tried.to_owned() }
+        Self::NotStarted { errno, step: failure.step }
     }
 }
 

@@ -7,7 +7,7 @@ use std::ptr;
 
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
-use crate::native::protocol::ProgramSpec;
+use crate::native::protocol::{ProgramSpec, ProgramStartStep};
 
 /// Stack size of the new process for its few calls before exec.
 const STACK: usize = 64 << 10;
@@ -21,10 +21,10 @@ pub(super) struct ExecutableProgram {
     has_terminal: bool,
 }
 
-/// Failed start of a program: the attempted operation and the kernel's error.
+/// Failed start of a program: the step and the kernel's error.
 #[derive(Debug)]
 pub(super) struct ProgramStartFailure {
-    pub(super) tried: &'static str,
+    pub(super) step: ProgramStartStep,
     pub(super) error: io::Error,
 }
 
@@ -76,7 +76,7 @@ impl ExecutableProgram {
         };
         let child = Pid::from_raw(child.max(0));
         let child = child.ok_or_else(|| ProgramStartFailure {
-            tried: "start a process",
+            step: ProgramStartStep::Process,
             error: io::Error::last_os_error(),
         })?;
         match attempt.failure {
@@ -95,7 +95,7 @@ extern "C" fn execute_program(attempt: *mut c_void) -> c_int {
     // SAFETY: the pointer is to the attempt of the parent, which is suspended.
     let attempt = unsafe { &mut *attempt.cast::<ProgramStartAttempt>() };
     attempt.failure = Some(match attempt.prepare() {
-        Ok(()) => ProgramStartFailure { tried: "execute", error: attempt.execute() },
+        Ok(()) => ProgramStartFailure { step: ProgramStartStep::Execute, error: attempt.execute() },
         Err(failure) => failure,
     });
     // SAFETY: _exit(2) ends the process immediately, without running the parent's exit handlers.
@@ -104,16 +104,16 @@ extern "C" fn execute_program(attempt: *mut c_void) -> c_int {
 
 impl ProgramStartAttempt<'_> {
     fn prepare(&self) -> Result<(), ProgramStartFailure> {
-        let failed = |tried: &'static str| {
-            move |error: rustix::io::Errno| ProgramStartFailure { tried, error: error.into() }
+        let failed = |step: ProgramStartStep| {
+            move |error: rustix::io::Errno| ProgramStartFailure { step, error: error.into() }
         };
-        rustix::process::setsid().map_err(failed("start a session"))?;
+        rustix::process::setsid().map_err(failed(ProgramStartStep::Session))?;
         reset_signals();
         for (number, descriptor) in (0..).zip(self.stdio) {
             // SAFETY: dup2 replaces descriptors 0 to 2 of this process, which no code in it owns: they are /dev/null.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), number) } < 0 {
                 return Err(ProgramStartFailure {
-                    tried: "connect the standard streams",
+                    step: ProgramStartStep::Streams,
                     error: io::Error::last_os_error(),
                 });
             }
@@ -123,7 +123,7 @@ impl ProgramStartAttempt<'_> {
             // SAFETY: TIOCSCTTY takes a number and changes no memory.
             if unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
                 return Err(ProgramStartFailure {
-                    tried: "take the terminal",
+                    step: ProgramStartStep::Terminal,
                     error: io::Error::last_os_error(),
                 });
             }
@@ -132,14 +132,14 @@ impl ProgramStartAttempt<'_> {
         // descriptor of ours (CVE-2024-21626).
         // SAFETY: this process uses no other descriptors from here on; its descriptors are copies of the parent's.
         unsafe { menace_isolation::descriptors::close_all_but(&[0, 1, 2]) }
-            .map_err(|error| ProgramStartFailure { tried: "close inherited files", error })?;
+            .map_err(|error| ProgramStartFailure { step: ProgramStartStep::InheritedFiles, error })?;
         rustix::process::chdir(self.executable.directory.as_c_str())
-            .map_err(failed("enter the working directory"))?;
+            .map_err(failed(ProgramStartStep::Directory))?;
         if let Some(seconds) = self.executable.cpu_seconds {
             // At the soft limit the kernel sends SIGXCPU, which identifies the cause; at the hard limit it sends
             // SIGKILL.
             let limit = Rlimit { current: Some(seconds), maximum: Some(seconds + 1) };
-            setrlimit(Resource::Cpu, limit).map_err(failed("limit CPU time"))?;
+            setrlimit(Resource::Cpu, limit).map_err(failed(ProgramStartStep::CpuLimit))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use menace_guest::ReportedFailure;
 use menace_isolation::{StepContext, StepError, descriptors, seccomp::DeniedSyscallCounts};
 use menace_model::sandbox::DeniedSyscall;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -18,8 +19,8 @@ use super::leader::{children_of, descendants_of, lead};
 use super::program::{ExecutableProgram, ProgramStartFailure, reset_signals};
 use super::set_up::{InitResources, begin, enter};
 use crate::native::protocol::{
-    InitFileWork, InitReport, InitRequest, JobEnd, JoinCgroupsMessage, ProgramSpec, SandboxOrder,
-    SandboxPurpose,
+    InitFileWork, InitReport, InitRequest, JobEnd, JoinCgroupsMessage, ProgramSpec, ProgramStartStep,
+    SandboxOrder, SandboxPurpose,
 };
 use menace_guest::terminals;
 use menace_isolation::channel::{receive, send};
@@ -256,7 +257,8 @@ impl InitProcess {
                 Ok(socket) => send(channel, &InitReport::Connecting { job }, &[socket.as_fd()]),
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                    send(channel, &InitReport::NotStarted { job, errno, reason: "connect".into() }, &[])
+                    let step = ProgramStartStep::Connect;
+                    send(channel, &InitReport::NotStarted { job, errno, step }, &[])
                 }
             },
         }
@@ -285,8 +287,8 @@ impl InitProcess {
         stdio: &[OwnedFd],
     ) -> io::Result<()> {
         let Ok(executable) = ExecutableProgram::new(program) else {
-            let reason = "pass text with a zero byte".to_owned();
-            return send(channel, &InitReport::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
+            let step = ProgramStartStep::Arguments;
+            return send(channel, &InitReport::NotStarted { job: id, errno: libc::EINVAL, step }, &[]);
         };
         let terminal = match program.terminal.map(terminals::open).transpose() {
             Ok(terminal) => terminal,
@@ -321,9 +323,9 @@ impl InitProcess {
                 self.add_job(channel, id, Ok(job))?;
                 send(channel, &InitReport::Started { job: id }, &[])
             }
-            Err(ProgramStartFailure { tried, error }) => {
+            Err(ProgramStartFailure { step, error }) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                send(channel, &InitReport::NotStarted { job: id, errno, reason: tried.into() }, &[])
+                send(channel, &InitReport::NotStarted { job: id, errno, step }, &[])
             }
         }
     }
@@ -342,11 +344,11 @@ impl InitProcess {
         let started = InitJob::start(id, InitJobKind::Work, |notes| {
             reset_signals();
             let closed =
-                close_descriptors_for_work(work, notes, &archive, scratch).map_err(|error| error.to_string());
+                close_descriptors_for_work(work, notes, &archive, scratch).map_err(ReportedFailure::from);
             let code = match closed.and_then(|()| file_work::work(work, scratch, archive)) {
                 Ok(()) => 0,
-                Err(problem) => {
-                    drop(write_note(notes, &JobNote::Problem(shorten(problem))));
+                Err(failure) => {
+                    drop(write_note(notes, &JobNote::Failed(shorten(failure))));
                     1
                 }
             };
@@ -366,11 +368,8 @@ impl InitProcess {
             }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                send(
-                    channel,
-                    &InitReport::NotStarted { job: id, errno, reason: "start a process".into() },
-                    &[],
-                )
+                let step = ProgramStartStep::Process;
+                send(channel, &InitReport::NotStarted { job: id, errno, step }, &[])
             }
         }
     }
@@ -443,11 +442,11 @@ impl InitProcess {
             self.end_strays()?;
         }
         let mut end = match (job.kind, job.last_note) {
-            (_, Some(JobNote::NotStarted { errno, reason })) => {
-                return send(channel, &InitReport::NotStarted { job: job.id, errno, reason }, &[]);
+            (_, Some(JobNote::NotStarted { errno, step })) => {
+                return send(channel, &InitReport::NotStarted { job: job.id, errno, step }, &[]);
             }
             (InitJobKind::Led, Some(JobNote::Ended(end))) => end,
-            (_, Some(JobNote::Problem(problem))) => JobEnd { problem: Some(problem), ..status },
+            (_, Some(JobNote::Failed(failure))) => JobEnd { failure: Some(failure), ..status },
             (InitJobKind::Alone, _) => {
                 let (cpu_user_us, cpu_system_us, largest_process_bytes) = children_usage();
                 JobEnd { cpu_user_us, cpu_system_us, largest_process_bytes, ..status }
@@ -485,10 +484,9 @@ fn lost_descriptors() -> io::Error {
 }
 
 /// Shortens an error message, so that a pipe transfers it atomically.
-fn shorten(mut problem: String) -> String {
-    let end = (0..=2000.min(problem.len())).rev().find(|&end| problem.is_char_boundary(end)).unwrap_or(0);
-    problem.truncate(end);
-    problem
+fn shorten(mut failure: ReportedFailure) -> ReportedFailure {
+    failure.problem.truncate(failure.problem.floor_char_boundary(2000));
+    failure
 }
 
 /// Kills once all processes that belong to none of these children; returns whether none is left.

@@ -11,7 +11,8 @@ use menace_isolation::root::{
     mount_process_view, mount_terminals, mount_trust,
 };
 use menace_isolation::{
-    StepContext, StepError, capabilities, landlock, loopback, name_step, seccomp, tun, user_namespace,
+    StepContext, StepError, StepKind, capabilities, landlock, loopback, name_step, seccomp, tun,
+    user_namespace,
 };
 use menace_model::sandbox::{HostMount, MountAccess};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -72,7 +73,7 @@ pub(super) fn enter(order: &SandboxOrder, joined: &[OwnedFd]) -> Result<InitReso
     let interface = order.interface.as_ref().map(tun::make).transpose()?;
     let scratch = build_root(order)?;
     switch_user(order)?;
-    let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;
+    let io_counts = File::open("/proc/self/io").step_of(StepKind::Open, || "open /proc/self/io")?;
     let mut inside =
         InitResources { scratch, refusals: None, io_counts, landlock_abi: 0, interface, cpu_when_joined_us };
     name_step(capabilities::drop_all(), "give up all capabilities")?;
@@ -80,11 +81,15 @@ pub(super) fn enter(order: &SandboxOrder, joined: &[OwnedFd]) -> Result<InitReso
     match order.kind {
         SandboxPurpose::Final => {
             inside.landlock_abi = restrict_files(order, &inside)?;
-            inside.refusals =
-                Some(seccomp::install_with_listener(&order.asked).step(|| "filter system calls")?);
+            inside.refusals = Some(
+                seccomp::install_with_listener(&order.asked)
+                    .step_of(StepKind::FilterSyscalls, || "filter system calls")?,
+            );
         }
         // A process restricted by Landlock cannot mount, and the forks of the interpreter have to.
-        SandboxPurpose::Base => seccomp::install_for_zygote().step(|| "filter system calls")?,
+        SandboxPurpose::Base => {
+            seccomp::install_for_zygote().step_of(StepKind::FilterSyscalls, || "filter system calls")?;
+        }
     }
     // No process in the sandbox may trace this process or read its files in /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "become undumpable")?;
@@ -93,9 +98,10 @@ pub(super) fn enter(order: &SandboxOrder, joined: &[OwnedFd]) -> Result<InitReso
 
 fn join_cgroups(joined: &[OwnedFd]) -> Result<(), StepError> {
     let descriptors: Vec<_> = joined.iter().map(AsFd::as_fd).collect();
-    cgroup::enter(&descriptors).step(|| "join the cgroup")?;
+    cgroup::enter(&descriptors).step_of(StepKind::JoinCgroup, || "join the cgroup")?;
     // SAFETY: a cgroup namespace only changes how this process sees paths of cgroups.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }.step(|| "create a cgroup namespace")
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
+        .step_of(StepKind::Namespace, || "create a cgroup namespace")
 }
 
 fn build_root(order: &SandboxOrder) -> Result<ScratchSpace, StepError> {
@@ -152,7 +158,7 @@ fn restrict_files(order: &SandboxOrder, inside: &InitResources) -> Result<u32, S
     for path in &paths {
         opened.push(
             openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-                .step(|| format!("open {}", path.display()))?,
+                .step_of(StepKind::Open, || format!("open {}", path.display()))?,
         );
     }
     let mut descriptors: Vec<_> = opened.iter().map(AsFd::as_fd).collect();

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use menace_isolation::clone::{ForkResult, NAMESPACES, fork_into};
 use menace_isolation::root::build_skeleton;
-use menace_isolation::{StepContext, StepError, mount, seccomp, user_namespace};
+use menace_isolation::{StepContext, StepError, StepKind, mount, seccomp, user_namespace};
 use rustix::thread::UnshareFlags;
 
 use self::spare_process::{LauncherAction, SpareProcessHolder};
@@ -72,7 +72,8 @@ fn prepare(preparation: &LauncherPreparation) -> Result<(), StepError> {
         user_namespace::enter(0, 0)?;
     }
     // SAFETY: this process has one thread, and none of its descriptors or directories depends on the mounts it leaves.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.step(|| "create a mount namespace")?;
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
+        .step_of(StepKind::Namespace, || "create a mount namespace")?;
     mount::make_everything_private()?;
     build_skeleton(Path::new(STAGE), &preparation.skeleton)?;
     seccomp::prepare();
@@ -101,7 +102,9 @@ fn launch(namespaces: libc::c_int, order: &SandboxOrder, descriptors: Vec<OwnedF
         Ok(ForkResult::Child) => init::main(order, &channel, joined),
         Ok(ForkResult::Parent { pidfd, .. }) => send_to(&channel, &InitReport::Born, &[pidfd.as_fd()]),
         Err(error) => {
-            let failed = Err::<(), _>(error).step(|| "create namespaces").expect_err("it is an error");
+            let failed = Err::<(), _>(error)
+                .step_of(StepKind::Namespace, || "create namespaces")
+                .expect_err("it is an error");
             send_to(&channel, &InitReport::Failed(failed), &[])
         }
     };

@@ -61,7 +61,7 @@ impl ZygotePool {
         let has_networks = can_have_networks();
         if !has_networks {
             tracing::warn!(
-                "calls have no network, because /dev/net/tun cannot be opened\nhint: run as root, or chmod 666 /dev/net/tun"
+                "calls have no network, because /dev/net/tun cannot be opened; run as root, or chmod 666 /dev/net/tun"
             );
         }
         Self { backend, options, interpreter, has_networks, started: Mutex::default() }

@@ -9,30 +9,30 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::Mutex;
 
-use super::machine::FakeMachine;
+use crate::machine::FakeMachine;
 
 /// Capacity of a Linux pipe.
-pub(super) const PIPE_CAPACITY: usize = 64 << 10;
+pub(crate) const PIPE_CAPACITY: usize = 64 << 10;
 
 /// Bytes per read or write.
-pub(super) const CHUNK: usize = 8 << 10;
+pub(crate) const CHUNK: usize = 8 << 10;
 
 type FakeInputReader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Standard input of a program.
 #[derive(Clone)]
-pub(super) enum FakeProgramInput {
+pub(crate) enum FakeProgramInput {
     Pipe(Arc<Mutex<FakeInputReader>>),
     Zero,
 }
 
 impl FakeProgramInput {
-    pub(super) fn new(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
+    pub(crate) fn new(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
         Self::Pipe(Arc::new(Mutex::new(Box::new(reader))))
     }
 
     /// Reads up to `most` bytes; empty at the end.
-    pub(super) async fn read(&self, most: usize) -> io::Result<Vec<u8>> {
+    pub(crate) async fn read(&self, most: usize) -> io::Result<Vec<u8>> {
         match self {
             Self::Zero => Ok(vec![0; most.min(CHUNK)]),
             Self::Pipe(reader) => {
@@ -47,18 +47,18 @@ impl FakeProgramInput {
 
 /// Standard output or error of a program.
 #[derive(Clone)]
-pub(super) enum FakeProgramOutput {
+pub(crate) enum FakeProgramOutput {
     Pipe(Arc<Mutex<DuplexStream>>),
     File { machine: Arc<FakeMachine>, path: PathBuf },
     Null,
 }
 
 impl FakeProgramOutput {
-    pub(super) fn new(writer: DuplexStream) -> Self {
+    pub(crate) fn new(writer: DuplexStream) -> Self {
         Self::Pipe(Arc::new(Mutex::new(writer)))
     }
 
-    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         // A program that never waits could be neither paused nor killed.
         tokio::task::yield_now().await;
         match self {

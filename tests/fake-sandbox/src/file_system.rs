@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use menace_model::sandbox::FileChanges;
 
-use super::error_number;
+use crate::error_number;
 
 /// File system object at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FakeFileNode {
+pub(crate) enum FakeFileNode {
     Directory { mode: u32 },
     File { mode: u32, bytes: Vec<u8> },
     Link { target: PathBuf },
@@ -23,10 +23,10 @@ pub(super) enum FakeFileNode {
 }
 
 impl FakeFileNode {
-    pub(super) const FILE_MODE: u32 = 0o644;
-    pub(super) const DIRECTORY_MODE: u32 = 0o755;
+    pub(crate) const FILE_MODE: u32 = 0o644;
+    pub(crate) const DIRECTORY_MODE: u32 = 0o755;
 
-    pub(super) fn directory() -> Self {
+    pub(crate) fn directory() -> Self {
         Self::Directory { mode: Self::DIRECTORY_MODE }
     }
 
@@ -42,11 +42,11 @@ impl FakeFileNode {
     }
 }
 
-pub(super) type FakeFileNodes = BTreeMap<PathBuf, Arc<FakeFileNode>>;
+pub(crate) type FakeFileNodes = BTreeMap<PathBuf, Arc<FakeFileNode>>;
 
 /// File system of a fake sandbox. All methods except [`FakeFileSystem::resolve`] expect absolute, resolved paths.
 #[derive(Debug)]
-pub(super) struct FakeFileSystem {
+pub(crate) struct FakeFileSystem {
     nodes: FakeFileNodes,
     host: FakeFileNodes,
     read_only: Vec<PathBuf>,
@@ -57,16 +57,16 @@ pub(super) struct FakeFileSystem {
 impl FakeFileSystem {
     /// Starts with the files of the host, of which those below `read_only` cannot be changed, and space for `limit`
     /// bytes.
-    pub(super) fn new(host: FakeFileNodes, read_only: Vec<PathBuf>, limit: u64) -> Self {
+    pub(crate) fn new(host: FakeFileNodes, read_only: Vec<PathBuf>, limit: u64) -> Self {
         Self { nodes: host.clone(), host, read_only, limit, used: 0 }
     }
 
-    pub(super) fn get(&self, path: &Path) -> Option<&FakeFileNode> {
+    pub(crate) fn get(&self, path: &Path) -> Option<&FakeFileNode> {
         self.nodes.get(path).map(Arc::as_ref)
     }
 
     /// All nodes below a directory, parents before children.
-    pub(super) fn below<'a>(
+    pub(crate) fn below<'a>(
         &'a self,
         directory: &'a Path,
     ) -> impl Iterator<Item = (&'a Path, &'a FakeFileNode)> {
@@ -78,16 +78,16 @@ impl FakeFileSystem {
     }
 
     /// Bytes of written files that still exist.
-    pub(super) fn used(&self) -> u64 {
+    pub(crate) fn used(&self) -> u64 {
         self.used
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.used >= self.limit
     }
 
     /// Creates a node or replaces one that is neither a directory nor a device.
-    pub(super) fn insert(&mut self, path: &Path, node: FakeFileNode) -> io::Result<()> {
+    pub(crate) fn insert(&mut self, path: &Path, node: FakeFileNode) -> io::Result<()> {
         self.check_writable(path)?;
         match path.parent().map(|parent| self.get(parent)) {
             Some(Some(FakeFileNode::Directory { .. })) => {}
@@ -115,7 +115,7 @@ impl FakeFileSystem {
     }
 
     /// Appends as many bytes to a file as there is space for, at least one, and returns their number.
-    pub(super) fn append(&mut self, path: &Path, more: &[u8]) -> io::Result<usize> {
+    pub(crate) fn append(&mut self, path: &Path, more: &[u8]) -> io::Result<usize> {
         self.check_writable(path)?;
         let taken = self.used - self.written_size(path);
         let Some(node) = self.nodes.get_mut(path) else { return Err(error_number::missing()) };
@@ -137,7 +137,7 @@ impl FakeFileSystem {
     }
 
     /// Changes the mode of a file or directory.
-    pub(super) fn set_mode(&mut self, path: &Path, new_mode: u32) -> io::Result<()> {
+    pub(crate) fn set_mode(&mut self, path: &Path, new_mode: u32) -> io::Result<()> {
         let node = match self.get(path) {
             Some(FakeFileNode::File { bytes, .. }) => {
                 FakeFileNode::File { mode: new_mode, bytes: bytes.clone() }
@@ -150,7 +150,7 @@ impl FakeFileSystem {
     }
 
     /// Removes a file, a link or an empty directory.
-    pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
+    pub(crate) fn remove(&mut self, path: &Path) -> io::Result<()> {
         self.check_writable(path)?;
         match self.get(path) {
             None => return Err(error_number::missing()),
@@ -164,7 +164,7 @@ impl FakeFileSystem {
     }
 
     /// Creates a directory and its missing parents.
-    pub(super) fn make_directories(&mut self, path: &Path) -> io::Result<()> {
+    pub(crate) fn make_directories(&mut self, path: &Path) -> io::Result<()> {
         match self.get(path) {
             Some(FakeFileNode::Directory { .. }) => return Ok(()),
             Some(_) => return Err(error_number::not_a_directory()),
@@ -177,7 +177,7 @@ impl FakeFileSystem {
     }
 
     /// Differences to the files of the host.
-    pub(super) fn changes(&self) -> FileChanges {
+    pub(crate) fn changes(&self) -> FileChanges {
         let written =
             self.nodes.keys().filter(|path| self.is_written(path) && !is_directory(&self.nodes, path));
         let deleted = self.host.keys().filter(|path| {
@@ -187,7 +187,7 @@ impl FakeFileSystem {
     }
 
     /// Nodes of a snapshot: written nodes, and the directories above written or deleted ones.
-    pub(super) fn changed_nodes(&self) -> Vec<(&Path, &FakeFileNode)> {
+    pub(crate) fn changed_nodes(&self) -> Vec<(&Path, &FakeFileNode)> {
         let gone = self.host.keys().filter(|path| !self.nodes.contains_key(*path));
         let changed: Vec<&PathBuf> =
             self.nodes.keys().filter(|path| self.is_written(path)).chain(gone).collect();

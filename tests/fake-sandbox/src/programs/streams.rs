@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::program_error::{FakeProgramError, FakeProgramResult, about, unknown};
-use crate::fake::invocation::{FakeInvocation, OutputOpenMode};
-use crate::fake::streams::{CHUNK, FakeProgramInput, FakeProgramOutput};
+use crate::invocation::FakeInvocation;
+use crate::streams::{CHUNK, FakeProgramInput, FakeProgramOutput};
 
 pub(super) async fn cat(it: FakeInvocation) -> FakeProgramResult {
     if it.arguments().is_empty() {
@@ -27,41 +27,12 @@ pub(super) async fn head(it: FakeInvocation) -> FakeProgramResult {
     copy(&input, count, &it).await
 }
 
-pub(super) async fn tee(it: FakeInvocation) -> FakeProgramResult {
-    let (start, paths) = match it.arguments() {
-        [option, paths @ ..] if option == "-a" => (OutputOpenMode::End, paths),
-        paths => (OutputOpenMode::Empty, paths),
-    };
-    let mut outputs = vec![it.stdout.clone()];
-    for path in paths {
-        refuse_option(path, paths)?;
-        outputs.push(it.open_output(Path::new(path), start).map_err(about(path))?);
-    }
-    loop {
-        let bytes = it.stdin.read(CHUNK).await?;
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        for output in &outputs {
-            output.write(&bytes).await?;
-        }
-    }
-}
-
 pub(super) async fn echo(it: FakeInvocation) -> FakeProgramResult {
     let (words, end) = match it.arguments() {
         [option, words @ ..] if option == "-n" => (words, ""),
         words => (words, "\n"),
     };
     Ok(it.print(words.join(" ") + end).await?)
-}
-
-pub(super) async fn yes(it: FakeInvocation) -> FakeProgramResult {
-    let line = if it.arguments().is_empty() { "y".to_owned() } else { it.arguments().join(" ") } + "\n";
-    let chunk = line.repeat(CHUNK.div_ceil(line.len()));
-    loop {
-        it.print(&chunk).await?;
-    }
 }
 
 pub(super) async fn seq(it: FakeInvocation) -> FakeProgramResult {

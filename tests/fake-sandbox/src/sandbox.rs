@@ -1,6 +1,5 @@
 //! One fake sandbox.
 
-use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,41 +11,40 @@ use menace_model::sandbox::{
     ExecOutcome, ExecRequest, FileChanges, FileEntry, FileOperation, ResourceUsage, SandboxIsolation,
     SandboxStats, WORKSPACE,
 };
+use menace_sandbox::{ProcessEvent, Sandbox, SandboxError, SandboxProcess, SandboxSnapshot};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
 
-use super::archive;
-use super::backend::no_network;
-use super::error_number::reason;
-use super::file_system::FakeFileNode;
-use super::invocation::FakeInvocation;
-use super::machine::FakeMachine;
-use super::process::FakeProcess;
-use super::resolve::FinalSymlink;
-use super::streams::{FakeProgramInput, FakeProgramOutput, PIPE_CAPACITY};
-use super::supervise::{RunningCommandGuard, supervise};
-use crate::backend::cannot;
-use crate::environment::{BaseEnvironment, PATH};
-use crate::{ProcessEvent, Sandbox, SandboxError, SandboxProcess, SandboxSnapshot};
+use crate::archive;
+use crate::backend::{no_network, refused};
+use crate::environment;
+use crate::error_number::reason;
+use crate::file_system::FakeFileNode;
+use crate::invocation::FakeInvocation;
+use crate::machine::FakeMachine;
+use crate::process::FakeProcess;
+use crate::resolve::FinalSymlink;
+use crate::streams::{FakeProgramInput, FakeProgramOutput, PIPE_CAPACITY};
+use crate::supervise::{RunningCommandGuard, supervise};
 
-pub(super) struct FakeSandbox {
+pub(crate) struct FakeSandbox {
     machine: Arc<FakeMachine>,
 }
 
 impl FakeSandbox {
-    pub(super) fn new(machine: FakeMachine) -> Self {
+    pub(crate) fn new(machine: FakeMachine) -> Self {
         Self { machine: Arc::new(machine) }
     }
 
     /// Applies the changes of a snapshot.
-    pub(super) fn restore(&self, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
+    pub(crate) fn restore(&self, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
         archive::restore(&mut self.machine.files(), snapshot)
     }
 
     fn start(&self, request: ExecRequest) -> Result<FakeProcess, SandboxError> {
         self.machine.check_alive()?;
         let machine = &self.machine;
-        let environment = BaseEnvironment::new(PATH, &BTreeMap::new()).of_command(&machine.spec, &request);
+        let environment = environment::of_command(&machine.spec, &request);
         let directory = self.start_directory(request.directory.as_deref())?;
         let program = machine.find_program(&request.command, &environment).map_err(|source| {
             SandboxError::Start { program: request.command.first().cloned().unwrap_or_default(), source }
@@ -183,11 +181,11 @@ impl Sandbox for FakeSandbox {
     }
 
     async fn files(&self, work: FileOperation) -> Result<Vec<FileEntry>, SandboxError> {
-        Err(cannot(&format!("{} single files", work.action())))
+        Err(refused(&format!("{} single files", work.action())))
     }
 
     async fn stop(&self) -> Result<(), SandboxError> {
-        Err(cannot("stop a sandbox without destroying it"))
+        Err(refused("stop a sandbox without destroying it"))
     }
 
     async fn start(&self) -> Result<(), SandboxError> {

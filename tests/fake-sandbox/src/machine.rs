@@ -1,47 +1,39 @@
-//! Shared state of one fake sandbox: files, programs, and the paused and destroyed flags.
+//! Shared state of one fake sandbox: files, and the paused and destroyed flags.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use menace_model::sandbox::SandboxSpec;
+use menace_sandbox::SandboxError;
 use tokio::sync::watch;
 
-use super::error_number;
-use super::file_system::{FakeFileNode, FakeFileSystem};
-use super::invocation::FakeProgram;
-use super::resolve::FinalSymlink;
-use crate::SandboxError;
-
-pub(super) type FakePrograms = BTreeMap<String, FakeProgram>;
+use crate::error_number;
+use crate::file_system::{FakeFileNode, FakeFileSystem};
+use crate::invocation::FakeProgram;
+use crate::programs;
+use crate::resolve::FinalSymlink;
 
 /// Directories in which fake programs appear to be.
 const PROGRAM_DIRECTORIES: [&str; 2] = ["/usr/bin", "/bin"];
 
-pub(super) struct FakeMachine {
-    pub(super) id: String,
-    pub(super) spec: SandboxSpec,
-    programs: Arc<FakePrograms>,
+pub(crate) struct FakeMachine {
+    pub(crate) id: String,
+    pub(crate) spec: SandboxSpec,
     files: Mutex<FakeFileSystem>,
-    pub(super) paused: watch::Sender<bool>,
-    pub(super) destroyed: watch::Sender<bool>,
-    pub(super) running: watch::Sender<u64>,
+    pub(crate) paused: watch::Sender<bool>,
+    pub(crate) destroyed: watch::Sender<bool>,
+    pub(crate) running: watch::Sender<u64>,
     next_process: AtomicU64,
 }
 
 impl FakeMachine {
-    pub(super) fn new(
-        id: String,
-        spec: SandboxSpec,
-        programs: Arc<FakePrograms>,
-        files: FakeFileSystem,
-    ) -> Self {
+    pub(crate) fn new(id: String, spec: SandboxSpec, files: FakeFileSystem) -> Self {
         Self {
             id,
             spec,
-            programs,
             files: Mutex::new(files),
             paused: watch::Sender::new(false),
             destroyed: watch::Sender::new(false),
@@ -51,21 +43,21 @@ impl FakeMachine {
         }
     }
 
-    pub(super) fn files(&self) -> MutexGuard<'_, FakeFileSystem> {
-        // A registered program may panic, but never while the lock is held: it has no access to the guard.
+    pub(crate) fn files(&self) -> MutexGuard<'_, FakeFileSystem> {
+        // No program panics while it holds the lock.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn check_alive(&self) -> Result<(), SandboxError> {
+    pub(crate) fn check_alive(&self) -> Result<(), SandboxError> {
         if *self.destroyed.borrow() { Err(SandboxError::Gone { id: self.id.clone() }) } else { Ok(()) }
     }
 
-    pub(super) fn new_process_number(&self) -> u64 {
+    pub(crate) fn new_process_number(&self) -> u64 {
         self.next_process.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Looks up the program of a command as `execvp` does.
-    pub(super) fn find_program(
+    pub(crate) fn find_program(
         &self,
         command: &[String],
         environment: &BTreeMap<String, String>,
@@ -77,7 +69,7 @@ impl FakeMachine {
             None if searches_programs(environment) => called.as_str(),
             None => return Err(error_number::missing()),
         };
-        self.programs.get(name).cloned().ok_or_else(error_number::missing)
+        programs::find(name).ok_or_else(error_number::missing)
     }
 
     fn why_not_a_program(&self, called: &str) -> io::Error {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use super::parse::{
     ScriptCommand, ScriptCondition, ScriptRedirection, ScriptStream, ScriptWord, ScriptWordPiece, parse,
 };
-use crate::fake::error_number::{self, reason};
-use crate::fake::file_system::FakeFileNode;
-use crate::fake::invocation::{FakeExit, FakeInvocation, OutputOpenMode};
-use crate::fake::resolve::FinalSymlink;
-use crate::fake::supervise::is_fatal;
+use crate::error_number::{self, reason};
+use crate::file_system::FakeFileNode;
+use crate::invocation::{FakeExit, FakeInvocation, OutputOpenMode};
+use crate::resolve::FinalSymlink;
+use crate::supervise::is_fatal;
 
 /// `sh -c SCRIPT`.
-pub(in crate::fake) async fn run(invocation: FakeInvocation) -> FakeExit {
+pub(crate) async fn run(invocation: FakeInvocation) -> FakeExit {
     let script = match invocation.arguments() {
         [option, script] if option == "-c" => script,
         other => {

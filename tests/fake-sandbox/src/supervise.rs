@@ -8,11 +8,11 @@ use menace_model::sandbox::ExecOutcome;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::invocation::{FakeExit, ProgramFuture};
-use super::machine::FakeMachine;
+use crate::invocation::{FakeExit, ProgramFuture};
+use crate::machine::FakeMachine;
 
 /// Runs a program until it exits, is killed or times out.
-pub(super) async fn supervise(
+pub(crate) async fn supervise(
     running: RunningCommandGuard,
     program: ProgramFuture,
     mut signals: mpsc::UnboundedReceiver<i32>,
@@ -48,10 +48,10 @@ enum FakeProgramEnd {
 }
 
 /// Counts a command for as long as it lives, also when its task is aborted.
-pub(super) struct RunningCommandGuard(Arc<FakeMachine>);
+pub(crate) struct RunningCommandGuard(Arc<FakeMachine>);
 
 impl RunningCommandGuard {
-    pub(super) fn new(machine: &Arc<FakeMachine>) -> Self {
+    pub(crate) fn new(machine: &Arc<FakeMachine>) -> Self {
         machine.running.send_modify(|count| *count += 1);
         Self(Arc::clone(machine))
     }
@@ -83,7 +83,7 @@ async fn next_fatal(signals: &mut mpsc::UnboundedReceiver<i32>) -> i32 {
 }
 
 /// Whether the default action of a signal ends a program; see `signal(7)`.
-pub(super) fn is_fatal(signal: i32) -> bool {
+pub(crate) fn is_fatal(signal: i32) -> bool {
     !matches!(signal, 0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH)
 }
 

@@ -1,63 +1,23 @@
-//! Fake backend: its programs, and the specs that it rejects.
+//! Fake backend, and the specs that it rejects.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use menace_model::network::NetworkMode;
 use menace_model::sandbox::{BackendCapabilities, PauseMethod, SandboxSpec};
+use menace_sandbox::{Backend, Sandbox, SandboxError, SandboxSnapshot};
 
-use super::host_files;
-use super::invocation::{FakeExit, FakeInvocation};
-use super::machine::{FakeMachine, FakePrograms};
-use super::programs;
-use super::sandbox::FakeSandbox;
-use crate::{Backend, Sandbox, SandboxError, SandboxSnapshot};
+use crate::host_files;
+use crate::machine::FakeMachine;
+use crate::sandbox::FakeSandbox;
 
 /// Number of the next sandbox. Ids are unique on a host, also between fake backends.
 static NEXT_SANDBOX: AtomicU64 = AtomicU64::new(0);
 
 /// Backend that keeps its sandboxes in memory.
-pub struct FakeBackend {
-    programs: Arc<FakePrograms>,
-}
-
-impl FakeBackend {
-    /// Creates a backend with a few programs that behave like their namesakes: `cat`, `echo`, `env`, `sh`, `sleep` and
-    /// so on.
-    pub fn new() -> Self {
-        Self { programs: Arc::new(programs::all()) }
-    }
-
-    /// Adds or replaces a program. A program can be paused, killed or timed out only at an await point.
-    #[must_use]
-    pub fn with_program<F, R>(mut self, name: impl Into<String>, program: F) -> Self
-    where
-        F: Fn(FakeInvocation) -> R + Send + Sync + 'static,
-        R: Future<Output = FakeExit> + Send + 'static,
-    {
-        let mut programs = FakePrograms::clone(&self.programs);
-        programs.insert(name.into(), Arc::new(move |invocation| Box::pin(program(invocation))));
-        self.programs = Arc::new(programs);
-        self
-    }
-
-    fn make(&self, spec: SandboxSpec) -> Result<Arc<FakeSandbox>, SandboxError> {
-        check_limits(&spec)?;
-        let files = host_files::read(&spec)?;
-        let number = NEXT_SANDBOX.fetch_add(1, Ordering::Relaxed);
-        let id = format!("fake-{}-{number}", std::process::id());
-        let machine = FakeMachine::new(id, spec, Arc::clone(&self.programs), files);
-        Ok(Arc::new(FakeSandbox::new(machine)))
-    }
-}
-
-impl Default for FakeBackend {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FakeBackend;
 
 #[async_trait]
 impl Backend for FakeBackend {
@@ -75,20 +35,37 @@ impl Backend for FakeBackend {
     }
 
     async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
-        Ok(self.make(spec)?)
+        Ok(make(spec)?)
     }
 
     async fn fork(&self, snapshot: &SandboxSnapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
-        let sandbox = self.make(snapshot.spec.clone())?;
+        let sandbox = make(snapshot.spec.clone())?;
         sandbox.restore(snapshot)?;
         Ok(sandbox)
     }
 }
 
-pub(super) fn no_network() -> SandboxError {
+pub(crate) fn no_network() -> SandboxError {
     SandboxError::Refused {
         problem: "the fake backend does not support networks".to_owned(),
         hint: "check capabilities().network first, or use the native backend".to_owned(),
+    }
+}
+
+fn make(spec: SandboxSpec) -> Result<Arc<FakeSandbox>, SandboxError> {
+    check_limits(&spec)?;
+    let files = host_files::read(&spec)?;
+    let number = NEXT_SANDBOX.fetch_add(1, Ordering::Relaxed);
+    let id = format!("fake-{}-{number}", std::process::id());
+    let machine = FakeMachine::new(id, spec, files);
+    Ok(Arc::new(FakeSandbox::new(machine)))
+}
+
+/// Error for an operation that the fake backend does not support.
+pub(crate) fn refused(operation: &str) -> SandboxError {
+    SandboxError::Refused {
+        problem: format!("the fake backend cannot {operation}"),
+        hint: "use the native backend".to_owned(),
     }
 }
 

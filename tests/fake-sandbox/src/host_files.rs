@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use menace_model::sandbox::{HostMount, MountAccess, SandboxSpec, WORKSPACE, WorkspaceContent};
+use menace_sandbox::SandboxError;
 
-use super::file_system::{FakeFileNode, FakeFileNodes, FakeFileSystem};
-use crate::SandboxError;
+use crate::file_system::{FakeFileNode, FakeFileNodes, FakeFileSystem};
 
 /// Initial files of a sandbox.
-pub(super) fn read(spec: &SandboxSpec) -> Result<FakeFileSystem, SandboxError> {
+pub(crate) fn read(spec: &SandboxSpec) -> Result<FakeFileSystem, SandboxError> {
     let mut nodes = skeleton();
     match &spec.workspace {
         WorkspaceContent::Empty => {}

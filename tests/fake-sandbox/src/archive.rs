@@ -6,15 +6,15 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use menace_model::sandbox::{SandboxSpec, WORKSPACE};
+use menace_sandbox::{SandboxError, SandboxSnapshot};
 use tar::{Builder, Entry, EntryType, Header};
 
-use super::error_number::{self, reason};
-use super::file_system::{FakeFileNode, FakeFileSystem};
-use super::resolve::FinalSymlink;
-use crate::{SandboxError, SandboxSnapshot};
+use crate::error_number::{self, reason};
+use crate::file_system::{FakeFileNode, FakeFileSystem};
+use crate::resolve::FinalSymlink;
 
 /// Packs a file or directory with paths relative to its parent.
-pub(super) fn pack(files: &FakeFileSystem, path: &Path) -> Result<Vec<u8>, SandboxError> {
+pub(crate) fn pack(files: &FakeFileSystem, path: &Path) -> Result<Vec<u8>, SandboxError> {
     let cannot = |error: io::Error| inside("pack", path, reason(&error));
     let top = files.resolve(Path::new(WORKSPACE), path, FinalSymlink::Keep).map_err(cannot)?;
     let node = files.get(&top).ok_or_else(error_number::missing).map_err(cannot)?;
@@ -24,7 +24,7 @@ pub(super) fn pack(files: &FakeFileSystem, path: &Path) -> Result<Vec<u8>, Sandb
 }
 
 /// Unpacks an archive into a directory, which is created if missing.
-pub(super) fn unpack(
+pub(crate) fn unpack(
     files: &mut FakeFileSystem,
     directory: &Path,
     archive: impl Read,
@@ -45,7 +45,7 @@ pub(super) fn unpack(
 }
 
 /// Copies the written files and the list of deleted ones.
-pub(super) fn snapshot(files: &FakeFileSystem, spec: &SandboxSpec) -> Result<SandboxSnapshot, SandboxError> {
+pub(crate) fn snapshot(files: &FakeFileSystem, spec: &SandboxSpec) -> Result<SandboxSnapshot, SandboxError> {
     let packed = pack_nodes(files.changed_nodes().into_iter(), Path::new("/"))
         .map_err(SandboxError::io("pack the snapshot"))?;
     let mut file = tempfile::NamedTempFile::new().map_err(SandboxError::io("create the snapshot file"))?;
@@ -56,7 +56,7 @@ pub(super) fn snapshot(files: &FakeFileSystem, spec: &SandboxSpec) -> Result<San
 }
 
 /// Applies the deletions and the written files of a snapshot.
-pub(super) fn restore(files: &mut FakeFileSystem, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
+pub(crate) fn restore(files: &mut FakeFileSystem, snapshot: &SandboxSnapshot) -> Result<(), SandboxError> {
     for deleted in &snapshot.changes.deleted {
         delete_with_empty_parents(files, Path::new(deleted))
             .map_err(|error| inside("delete", Path::new(deleted), reason(&error)))?;

@@ -1,14 +1,14 @@
-//! Tests beyond the conformance suite: registered programs, and errors for everything unsupported.
+//! Tests beyond the conformance suite: scripts as in a real shell, and errors for everything unsupported.
 
 use std::sync::Arc;
 
 use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxLimits, SandboxSpec};
+use menace_sandbox::{Backend, Sandbox, SandboxError};
 
-use super::{FakeBackend, FakeExit};
-use crate::{Backend, Sandbox, SandboxError};
+use crate::FakeBackend;
 
 async fn sandbox() -> Arc<dyn Sandbox> {
-    FakeBackend::new().create(SandboxSpec::default()).await.unwrap()
+    FakeBackend.create(SandboxSpec::default()).await.unwrap()
 }
 
 async fn sh(script: &str) -> ExecOutcome {
@@ -45,11 +45,10 @@ async fn scripts_behave_as_in_a_real_shell() {
         "cd /tmp; pwd; echo $PWD",
         "sh -c 'kill -9 $$'; echo $?",
         "sh -c 'exit 3'; echo $?; exit 0; echo never",
-        "env A=1 sh -c 'echo $A'",
         "mkdir d; ln -s d l; echo t > l/f; cat d/f; rm l; ls d",
         "mkdir -p a/b/c; rm -r a/b; ls a; test -d a; echo $?; rm a",
         "echo a2>f; cat f; ls",
-        "seq 3; seq 2 4; head -c 5 /dev/zero > z; ls z; echo x > u; tee -a u < z > /dev/null; test -s u; echo $?",
+        "seq 3; seq 2 4; head -c 5 /dev/zero > z; ls z; echo x > u; test -s u; echo $?",
         "test a = a; echo $?; test a != a; echo $?; test -e missing; echo $?",
         "cat < missing; echo $?",
     ] {
@@ -108,7 +107,7 @@ async fn unsupported_arguments_are_an_error() {
         "chmod u+x f",
         "test a -nt b",
         "env -i",
-        "tee -x",
+        "env A=1 true",
         "seq a",
         "pwd -P",
         "cat missing",
@@ -116,32 +115,6 @@ async fn unsupported_arguments_are_an_error() {
     ] {
         assert_fails(&sh(script).await, script);
     }
-}
-
-#[tokio::test]
-async fn a_registered_program_sees_its_arguments_streams_and_files() {
-    let backend = FakeBackend::new().with_program("python3", |it| async move {
-        let code = it.read_to_end().await.unwrap();
-        it.write_file("seen", [it.arguments().join(",").as_bytes(), b":", &code].concat()).unwrap();
-        it.print(it.read_file("seen").unwrap()).await.unwrap();
-        it.complain("done\n").await;
-        FakeExit::Code(3)
-    });
-    let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
-    let request = ExecRequest { stdin: b"print(1)".to_vec(), ..ExecRequest::new(["python3", "-", "x"]) };
-    let outcome = sandbox.exec(request).await.unwrap();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("-,x:print(1)", "done\n"));
-    assert_eq!(outcome.exit_code, Some(3));
-    assert_eq!(sandbox.changes().await.unwrap().written, ["/workspace/seen"]);
-}
-
-#[tokio::test]
-async fn a_registered_program_that_panics_is_an_error() {
-    let backend = FakeBackend::new().with_program("bad", |_| async { panic!("on purpose") });
-    let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
-    let error = sandbox.exec(ExecRequest::new(["bad"])).await.unwrap_err();
-    assert!(matches!(error, SandboxError::Protocol(_)), "{error}");
-    assert_eq!(sandbox.stats().await.unwrap().pids, Some(0), "it is not counted as running");
 }
 
 #[tokio::test]
@@ -160,7 +133,7 @@ async fn files_of_the_sandbox_are_not_programs() {
 
 #[tokio::test]
 async fn limits_that_need_a_kernel_are_refused() {
-    let backend = FakeBackend::new();
+    let backend = FakeBackend;
     for limits in [
         SandboxLimits { memory: Some(1 << 30), ..SandboxLimits::default() },
         SandboxLimits { cpus: Some(1.0), ..SandboxLimits::default() },

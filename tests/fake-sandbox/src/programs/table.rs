@@ -1,20 +1,15 @@
 //! Table of programs by name.
 
-use std::sync::Arc;
-
 use super::program_error::finish;
 use super::{files, process_context, streams};
-use crate::fake::invocation::{FakeExit, FakeInvocation, ProgramFuture};
-use crate::fake::machine::FakePrograms;
-use crate::fake::shell;
+use crate::invocation::{FakeExit, FakeProgram};
+use crate::shell;
 
-type FakeProgramStart = fn(FakeInvocation) -> ProgramFuture;
-
-const PROGRAMS: [(&str, FakeProgramStart); 19] = [
+const PROGRAMS: [(&str, FakeProgram); 17] = [
     ("cat", |it| Box::pin(finish(it.clone(), streams::cat(it)))),
     ("chmod", |it| Box::pin(finish(it.clone(), async move { files::chmod(&it) }))),
     ("echo", |it| Box::pin(finish(it.clone(), streams::echo(it)))),
-    ("env", |it| Box::pin(process_context::env(it))),
+    ("env", |it| Box::pin(finish(it.clone(), process_context::env(it)))),
     ("false", |_| Box::pin(async { FakeExit::Code(1) })),
     ("head", |it| Box::pin(finish(it.clone(), streams::head(it)))),
     ("id", |it| Box::pin(finish(it.clone(), process_context::id(it)))),
@@ -26,13 +21,11 @@ const PROGRAMS: [(&str, FakeProgramStart); 19] = [
     ("seq", |it| Box::pin(finish(it.clone(), streams::seq(it)))),
     ("sh", |it| Box::pin(shell::run(it))),
     ("sleep", |it| Box::pin(finish(it.clone(), process_context::sleep(it)))),
-    ("tee", |it| Box::pin(finish(it.clone(), streams::tee(it)))),
     ("test", |it| Box::pin(files::test(it))),
     ("true", |_| Box::pin(async { FakeExit::Code(0) })),
-    ("yes", |it| Box::pin(finish(it.clone(), streams::yes(it)))),
 ];
 
-/// Programs of every fake backend.
-pub(in crate::fake) fn all() -> FakePrograms {
-    PROGRAMS.into_iter().map(|(name, start)| (name.to_owned(), Arc::new(start) as _)).collect()
+/// Program with this name.
+pub(crate) fn find(name: &str) -> Option<FakeProgram> {
+    PROGRAMS.into_iter().find(|(known, _)| *known == name).map(|(_, program)| program)
 }

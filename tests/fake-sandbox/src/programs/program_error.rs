@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::io;
 
-use crate::fake::error_number::reason;
-use crate::fake::invocation::{FakeExit, FakeInvocation};
+use crate::error_number::reason;
+use crate::invocation::{FakeExit, FakeInvocation};
 
 /// Error message of a program that exits with 1.
 pub(super) struct FakeProgramError(pub(super) String);

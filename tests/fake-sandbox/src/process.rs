@@ -4,26 +4,26 @@ use std::io;
 
 use async_trait::async_trait;
 use menace_model::sandbox::ExecOutcome;
+use menace_sandbox::{ProcessEvent, SandboxError, SandboxProcess};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::error_number;
-use super::streams::CHUNK;
-use crate::{ProcessEvent, SandboxError, SandboxProcess};
+use crate::error_number;
+use crate::streams::CHUNK;
 
 /// Highest signal number on Linux.
 const LAST_SIGNAL: i32 = 64;
 
-pub(super) struct FakeProcess {
+pub(crate) struct FakeProcess {
     /// `None` once closed.
-    pub(super) stdin: Option<DuplexStream>,
+    pub(crate) stdin: Option<DuplexStream>,
     /// `None` once its end was read; the same holds for stderr.
-    pub(super) stdout: Option<DuplexStream>,
-    pub(super) stderr: Option<DuplexStream>,
-    pub(super) signals: mpsc::UnboundedSender<i32>,
+    pub(crate) stdout: Option<DuplexStream>,
+    pub(crate) stderr: Option<DuplexStream>,
+    pub(crate) signals: mpsc::UnboundedSender<i32>,
     /// `None` once the outcome was reported.
-    pub(super) outcome: Option<JoinHandle<ExecOutcome>>,
+    pub(crate) outcome: Option<JoinHandle<ExecOutcome>>,
 }
 
 #[async_trait]

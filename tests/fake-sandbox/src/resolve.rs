@@ -3,22 +3,22 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::error_number;
-use super::file_system::{FakeFileNode, FakeFileSystem};
+use crate::error_number;
+use crate::file_system::{FakeFileNode, FakeFileSystem};
 
 /// Number of links that Linux follows in one path.
 const MOST_LINKS: usize = 40;
 
 /// Whether a link at the end of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FinalSymlink {
+pub(crate) enum FinalSymlink {
     Follow,
     Keep,
 }
 
 impl FakeFileSystem {
     /// Resolves `path` relative to `directory` to an absolute path without links. Only its last part may be missing.
-    pub(super) fn resolve(&self, directory: &Path, path: &Path, last: FinalSymlink) -> io::Result<PathBuf> {
+    pub(crate) fn resolve(&self, directory: &Path, path: &Path, last: FinalSymlink) -> io::Result<PathBuf> {
         let mut links = 0;
         self.walk(directory.to_owned(), path, last, &mut links)
     }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::program_error::{FakeProgramError, FakeProgramResult, about, unknown};
-use crate::fake::error_number;
-use crate::fake::file_system::FakeFileNode;
-use crate::fake::invocation::{FakeExit, FakeInvocation};
-use crate::fake::resolve::FinalSymlink;
+use crate::error_number;
+use crate::file_system::FakeFileNode;
+use crate::invocation::{FakeExit, FakeInvocation};
+use crate::resolve::FinalSymlink;
 
 pub(super) fn mkdir(it: &FakeInvocation) -> FakeProgramResult {
     let (parents, paths) = match it.arguments() {

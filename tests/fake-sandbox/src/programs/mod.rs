@@ -7,4 +7,4 @@ mod program_error;
 mod streams;
 mod table;
 
-pub(super) use table::all;
+pub(super) use table::find;

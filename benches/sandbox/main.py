@@ -1,8 +1,9 @@
 """Bench `sandbox`: what a native sandbox costs beside bubblewrap and docker, and whether it keeps what it promises.
 
-Installs bubblewrap and docker.io through apt where they are missing, and measures docker with an engine of its own.
-Prints one JSON document and writes it to benches/results/sandbox.json, or to sandbox-PART.json if only one part is
-measured. With --quick the counts are small and nothing is written. Ratios are of one run; the machine should be idle.
+Installs bubblewrap and docker.io through apt where they are missing, and measures docker with an engine of its own. The
+program in src/, which script/bench builds, makes the measurements. Prints one JSON document and writes it to
+benches/results/sandbox.json, or to sandbox-PART.json if only one part is measured. With --quick the counts are small and
+nothing is written. Ratios are of one run; the machine should be idle.
 """
 
 import argparse
@@ -67,7 +68,7 @@ def main() -> int:
 
 
 def latency(menace: str, runs: int, result: dict) -> dict:
-    """The table of `menace sandbox bench`, with an engine for docker that only this run knows."""
+    """The table, with an engine for docker that only this run knows."""
     peers.install()
     with peers.Engine() as engine:
         result["versions"] |= {"bwrap": version(["bwrap", "--version"]), "docker": engine.version()}
@@ -79,8 +80,8 @@ def latency(menace: str, runs: int, result: dict) -> dict:
 
 
 def at_once(menace: str, times: int, result: dict) -> list:
-    """A hundred at once, each time in a new process, so that the first and cold one counts."""
-    return [bench(menace, ["--only", "creates-at-once"]) for _ in range(times)]
+    """A hundred concurrent creations, each time in a new process, so that the first and cold one counts."""
+    return [bench(menace, ["--only", "concurrent-creates"]) for _ in range(times)]
 
 
 def idle(menace: str, sandboxes: int, result: dict) -> dict:
@@ -103,7 +104,7 @@ MEASURES = {"latency": latency, "at-once": at_once, "idle": idle, "throughput": 
 
 
 def bench(menace: str, arguments: list, environment: dict | None = None) -> dict:
-    command = [menace, "sandbox", "bench", "--json", *arguments]
+    command = [os.environ["MENACE_BENCH"], "--menace", menace, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed with exit code {done.returncode}")

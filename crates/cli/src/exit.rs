@@ -14,7 +14,7 @@ use menace_server::daemon::DaemonConnectError;
 use menace_server::gateway::GatewayError;
 use menace_store::StoreError;
 
-use crate::commands::{BenchError, UsageError};
+use crate::commands::UsageError;
 use crate::configuration::ConfigurationError;
 
 /// How a command ended.
@@ -99,7 +99,6 @@ pub(crate) fn exit_for_error(error: &anyhow::Error) -> MenaceExit {
     let is_environment = error.chain().any(|cause| {
         cause.is::<std::io::Error>()
             || cause.is::<ScanError>()
-            || cause.is::<BenchError>()
             || cause.is::<StoreError>()
             || cause.is::<DaemonConnectError>()
             || cause.is::<GatewayError>()

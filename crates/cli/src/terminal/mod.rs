@@ -5,7 +5,7 @@ mod output;
 mod progress;
 mod table;
 
-pub(crate) use numbers::{count, grouped, latency, milliseconds};
+pub(crate) use numbers::{count, grouped, milliseconds};
 pub(crate) use output::{
     TextStyle, error, ignore_broken_pipe, note, print, print_bytes, print_json, styled, unless_broken_pipe,
 };

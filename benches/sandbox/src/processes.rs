@@ -1,4 +1,4 @@
-//! Our processes as the kernel shows them: the launcher, the first processes of sandboxes, everything in a sandbox.
+//! Processes of menace in `/proc`: the launcher, the init processes of sandboxes, and all processes of a sandbox.
 
 use std::fs;
 use std::io;
@@ -7,18 +7,18 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::error::BenchError;
+use crate::error::BenchmarkError;
 
 /// Memory of one process, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Memory {
-    /// Its pages, each divided by the number of processes that share it.
-    pub(super) proportional: u64,
-    /// Its pages.
-    pub(super) resident: u64,
+pub(crate) struct ProcessMemory {
+    /// PSS: pages, each divided by the number of processes that share it.
+    pub(crate) proportional: u64,
+    /// RSS: pages, shared ones counted in full.
+    pub(crate) resident: u64,
 }
 
-impl std::iter::Sum for Memory {
+impl std::iter::Sum for ProcessMemory {
     fn sum<I: Iterator<Item = Self>>(memories: I) -> Self {
         memories.fold(Self::default(), |sum, memory| Self {
             proportional: sum.proportional + memory.proportional,
@@ -27,20 +27,20 @@ impl std::iter::Sum for Memory {
     }
 }
 
-/// The launcher of this process's one backend. It is the only child that this process has between two samples.
-pub(super) fn launcher() -> Result<u32, BenchError> {
+/// Launcher of this process's backend. Between two samples this process has no other child.
+pub(crate) fn launcher() -> Result<u32, BenchmarkError> {
     let children = children_of(std::process::id())?;
     match children.as_slice() {
         [launcher] => Ok(*launcher),
-        _ => Err(BenchError::Census {
+        _ => Err(BenchmarkError::UnexpectedProcesses {
             expected: "a launcher and no other child of this process".into(),
             found: format!("children {children:?}"),
         }),
     }
 }
 
-/// The first processes of the sandboxes of a launcher, lowest number first. Another child of it may wait to become one.
-pub(super) fn first_processes(launcher: u32) -> Result<Vec<u32>, BenchError> {
+/// Init processes of the sandboxes of a launcher, in order. Another child of it may be kept ready for the next sandbox.
+pub(crate) fn init_processes(launcher: u32) -> Result<Vec<u32>, BenchmarkError> {
     let mut children = children_of(launcher)?;
     children.retain(|pid| {
         fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "menace: sandbox")
@@ -48,75 +48,76 @@ pub(super) fn first_processes(launcher: u32) -> Result<Vec<u32>, BenchError> {
     Ok(children)
 }
 
-/// Children of a process, lowest number first.
-pub(super) fn children_of(parent: u32) -> Result<Vec<u32>, BenchError> {
-    let mut children: Vec<u32> = all()?.into_iter().filter(|pid| parent_of(*pid) == Some(parent)).collect();
+/// Children of a process, in order.
+pub(crate) fn children_of(parent: u32) -> Result<Vec<u32>, BenchmarkError> {
+    let mut children: Vec<u32> =
+        all_processes()?.into_iter().filter(|pid| parent_of(*pid) == Some(parent)).collect();
     children.sort_unstable();
     Ok(children)
 }
 
-/// The process namespace of a process; `None` when it has ended.
-pub(super) fn process_namespace(pid: u32) -> Result<Option<u64>, BenchError> {
+/// Process namespace of a process; `None` when it has ended.
+pub(crate) fn process_namespace(pid: u32) -> Result<Option<u64>, BenchmarkError> {
     let path = format!("/proc/{pid}/ns/pid");
     match fs::metadata(&path) {
         Ok(metadata) => Ok(Some(metadata.ino())),
         Err(error) if is_gone(&error) => Ok(None),
-        Err(source) => Err(BenchError::Kernel { path, source }),
+        Err(source) => Err(BenchmarkError::ReadProc { path, source }),
     }
 }
 
-/// Everything that lives in a process namespace. Threads of the kernel and processes of others, which we may not look
-/// at, are in none of ours.
-pub(super) fn members_of(namespace: u64) -> Result<Vec<u32>, BenchError> {
+/// Processes in a process namespace. Unreadable ones, such as kernel threads and processes of other users, are in none
+/// that this process created.
+pub(crate) fn members_of(namespace: u64) -> Result<Vec<u32>, BenchmarkError> {
     let is_member = |pid: &u32| {
         fs::metadata(format!("/proc/{pid}/ns/pid")).is_ok_and(|metadata| metadata.ino() == namespace)
     };
-    Ok(all()?.into_iter().filter(is_member).collect())
+    Ok(all_processes()?.into_iter().filter(is_member).collect())
 }
 
 /// A handle to a process; `None` when it has ended.
-pub(super) fn hold(pid: u32) -> Result<Option<OwnedFd>, BenchError> {
+pub(crate) fn open_handle(pid: u32) -> Result<Option<OwnedFd>, BenchmarkError> {
     let Some(number) = Pid::from_raw(pid.cast_signed()) else { return Ok(None) };
     match pidfd_open(number, PidfdFlags::empty()) {
         Ok(handle) => Ok(Some(handle)),
         Err(rustix::io::Errno::SRCH) => Ok(None),
-        Err(error) => Err(BenchError::Kernel { path: format!("/proc/{pid}"), source: error.into() }),
+        Err(error) => Err(BenchmarkError::ReadProc { path: format!("/proc/{pid}"), source: error.into() }),
     }
 }
 
-/// What a process takes.
-pub(super) fn memory_of(pid: u32) -> Result<Memory, BenchError> {
+/// Memory of a process.
+pub(crate) fn memory_of(pid: u32) -> Result<ProcessMemory, BenchmarkError> {
     let path = format!("/proc/{pid}/smaps_rollup");
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(source) => return Err(BenchError::Kernel { path, source }),
+        Err(source) => return Err(BenchmarkError::ReadProc { path, source }),
     };
     let field = |name: &str| {
-        kibibytes(&text, name).ok_or_else(|| BenchError::Kernel {
+        kibibytes(&text, name).ok_or_else(|| BenchmarkError::ReadProc {
             path: path.clone(),
             source: io::Error::other(format!("it has no {name}")),
         })
     };
-    Ok(Memory { proportional: field("Pss:")?, resident: field("Rss:")? })
+    Ok(ProcessMemory { proportional: field("Pss:")?, resident: field("Rss:")? })
 }
 
-/// Memory that the whole machine could still give.
-pub(super) fn available_memory() -> Result<u64, BenchError> {
+/// Available memory of the machine, in bytes.
+pub(crate) fn available_memory() -> Result<u64, BenchmarkError> {
     let path = "/proc/meminfo";
-    let kernel = |source| BenchError::Kernel { path: path.into(), source };
+    let kernel = |source| BenchmarkError::ReadProc { path: path.into(), source };
     let text = fs::read_to_string(path).map_err(kernel)?;
     kibibytes(&text, "MemAvailable:").ok_or_else(|| kernel(io::Error::other("it has no MemAvailable")))
 }
 
-/// `Name:   12 kB` in bytes.
+/// Value of a line such as `Name:   12 kB`, in bytes.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-fn all() -> Result<Vec<u32>, BenchError> {
+fn all_processes() -> Result<Vec<u32>, BenchmarkError> {
     let entries =
-        fs::read_dir("/proc").map_err(|source| BenchError::Kernel { path: "/proc".into(), source })?;
+        fs::read_dir("/proc").map_err(|source| BenchmarkError::ReadProc { path: "/proc".into(), source })?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
@@ -148,7 +149,7 @@ mod tests {
         let memory = memory.unwrap();
         assert!(memory.proportional > 0 && memory.proportional <= memory.resident);
         assert_eq!(process_namespace(child.id()).unwrap(), None);
-        assert!(hold(child.id()).unwrap().is_none());
+        assert!(open_handle(child.id()).unwrap().is_none());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Isolated Python calls: one after the other for the table, and as many as go for a while.
+//! Isolated Python calls: one after the other for the table, and concurrent ones for the throughput.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,28 +9,26 @@ use menace_sandbox::native::{CallSpec, NativeBackend, Zygote, ZygoteOptions};
 use serde::Serialize;
 use serde_json::json;
 
-use super::contender::{Contender, Row};
-use super::error::BenchError;
-use super::figures::Figures;
-use super::interruption::Interruption;
-use super::samples::{Samples, Summary};
 use crate::arguments::SandboxBenchmark;
-use crate::terminal::{grouped, latency};
+use crate::error::BenchmarkError;
+use crate::interruption::InterruptionSignals;
+use crate::latency::{LatencySamples, LatencySummary};
+use crate::timed_operation::{BenchmarkRow, TimedOperation};
 
-/// What is called: a module that has to be imported, a function that does something small.
+/// Module of the called function.
 const MODULE: &str = "def add(left, right):\n    return left + right\n";
 
 /// A zygote with a repository of one module.
-pub(super) struct ZygoteCalls {
+pub(crate) struct ZygoteCalls {
     zygote: Zygote,
-    // Kept as long as the zygote shows it.
+    // Removed after the zygote that reads it.
     _repository: tempfile::TempDir,
     next: u64,
 }
 
 impl ZygoteCalls {
-    pub(super) async fn start(backend: &NativeBackend) -> anyhow::Result<Self> {
-        let repository = tempfile::tempdir_in(backend.directory()).context("failed to make a directory")?;
+    pub(crate) async fn start(backend: &NativeBackend) -> anyhow::Result<Self> {
+        let repository = tempfile::tempdir_in(backend.directory()).context("failed to create a directory")?;
         std::fs::write(repository.path().join("arithmetic.py"), MODULE)
             .context("failed to write a module")?;
         let zygote = Zygote::start(backend, ZygoteOptions::new(repository.path())).await?;
@@ -38,7 +36,7 @@ impl ZygoteCalls {
     }
 }
 
-/// Makes a call whose result has to be right, or its time would mean nothing.
+/// Makes a call and checks its result: the time of a wrong one means nothing.
 async fn call(zygote: &Zygote, number: u64) -> anyhow::Result<()> {
     let request = json!({
         "kind": "call", "module": "arithmetic", "function": "add", "seed": 0,
@@ -47,40 +45,47 @@ async fn call(zygote: &Zygote, number: u64) -> anyhow::Result<()> {
     let outcome = zygote.call(&CallSpec::new(request)).await?;
     match &outcome.returned {
         Some(answer) if answer["json"] == number + 1 => Ok(()),
-        _ => Err(BenchError::Inside { command: "add".into(), ending: format!("{outcome:?}") }.into()),
+        _ => {
+            Err(BenchmarkError::SandboxCommand { command: "add".into(), ending: format!("{outcome:?}") }
+                .into())
+        }
     }
 }
 
 #[async_trait]
-impl Contender for ZygoteCalls {
-    fn row(&self) -> Row {
-        Row { measure: SandboxBenchmark::Zygote, what: "an isolated Python call, by a zygote", peer_of: None }
+impl TimedOperation for ZygoteCalls {
+    fn row(&self) -> BenchmarkRow {
+        BenchmarkRow {
+            benchmark: SandboxBenchmark::Zygote,
+            what: "an isolated Python call by a zygote",
+            peer_of: None,
+        }
     }
 
-    async fn once(&mut self) -> anyhow::Result<()> {
+    async fn perform(&mut self) -> anyhow::Result<()> {
         self.next += 1;
         call(&self.zygote, self.next).await
     }
 }
 
-/// What many calls at once come to.
+/// Figures of concurrent calls.
 #[derive(Debug, Serialize)]
-pub(super) struct Throughput {
+pub(crate) struct ZygoteThroughput {
     seconds: f64,
     calls: usize,
     calls_per_second: f64,
-    /// As many as run at once.
+    /// Number of concurrent calls.
     parallel: usize,
-    each: Option<Summary>,
+    each: Option<LatencySummary>,
     restarts: u64,
 }
 
-/// Makes calls for so many seconds, always as many at once as the zygote takes.
-pub(super) async fn throughput(
+/// Makes concurrent calls for `seconds`; `None` if it was interrupted.
+pub(crate) async fn measure_throughput(
     backend: &NativeBackend,
     seconds: usize,
-    interruption: &mut Interruption,
-) -> anyhow::Result<Option<Throughput>> {
+    interruption: &mut InterruptionSignals,
+) -> anyhow::Result<Option<ZygoteThroughput>> {
     let calls = Arc::new(ZygoteCalls::start(backend).await?);
     let parallel = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * 2;
     let began = Instant::now();
@@ -104,28 +109,12 @@ pub(super) async fn throughput(
     };
     let took = began.elapsed().as_secs_f64();
     let all: Vec<Duration> = all.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat();
-    Ok(Some(Throughput {
+    Ok(Some(ZygoteThroughput {
         seconds: took,
         calls: all.len(),
         calls_per_second: all.len() as f64 / took,
         parallel,
-        each: all.into_iter().collect::<Samples>().summary(),
+        each: all.into_iter().collect::<LatencySamples>().summary(),
         restarts: calls.zygote.restarts(),
     }))
-}
-
-impl Figures for Throughput {
-    fn lines(&self) -> Vec<(&'static str, String)> {
-        let mut lines = vec![
-            ("calls", grouped(self.calls)),
-            ("at once", grouped(self.parallel)),
-            ("for", format!("{:.1} s", self.seconds)),
-            ("calls per second", format!("{:.0}", self.calls_per_second)),
-        ];
-        if let Some(each) = &self.each {
-            lines.push(("each, p50", latency(each.p50_ms)));
-            lines.push(("each, p99", latency(each.p99_ms)));
-        }
-        lines
-    }
 }

@@ -1,34 +1,34 @@
-//! Latencies and what is said of them.
+//! Latencies and their percentiles.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Measured latencies of one thing.
+/// Measured latencies of one operation.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Samples(Vec<Duration>);
+pub(crate) struct LatencySamples(Vec<Duration>);
 
-/// What is said of them. Percentiles are measured values (nearest rank), never in between two.
+/// Percentiles of latencies. They are measured values (nearest rank), never interpolated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Summary {
-    pub(super) count: usize,
-    pub(super) min_ms: f64,
-    pub(super) p50_ms: f64,
-    pub(super) p90_ms: f64,
-    pub(super) p99_ms: f64,
-    pub(super) max_ms: f64,
+pub(crate) struct LatencySummary {
+    pub(crate) count: usize,
+    pub(crate) min_ms: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p90_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
 }
 
-impl Samples {
-    pub(super) fn add(&mut self, sample: Duration) {
+impl LatencySamples {
+    pub(crate) fn add(&mut self, sample: Duration) {
         self.0.push(sample);
     }
 
-    /// Nothing is said of no samples.
-    pub(super) fn summary(&self) -> Option<Summary> {
+    /// Percentiles; `None` without samples.
+    pub(crate) fn summary(&self) -> Option<LatencySummary> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
-        Some(Summary {
+        Some(LatencySummary {
             count: sorted.len(),
             min_ms: in_milliseconds(*sorted.first()?),
             p50_ms: percentile(&sorted, 50)?,
@@ -39,18 +39,18 @@ impl Samples {
     }
 }
 
-impl FromIterator<Duration> for Samples {
+impl FromIterator<Duration> for LatencySamples {
     fn from_iter<T: IntoIterator<Item = Duration>>(samples: T) -> Self {
         Self(samples.into_iter().collect())
     }
 }
 
-/// A duration as the reports have it.
-pub(super) fn in_milliseconds(duration: Duration) -> f64 {
+/// A duration in the unit of the JSON document.
+pub(crate) fn in_milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// The smallest sample that at least so many percent of the samples do not exceed.
+/// Smallest sample that at least `percent` percent of the samples do not exceed.
 fn percentile(sorted: &[Duration], percent: usize) -> Option<f64> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).copied().map(in_milliseconds)
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_nearest_ranks() {
-        let samples: Samples = (1..=200).rev().map(Duration::from_millis).collect();
+        let samples: LatencySamples = (1..=200).rev().map(Duration::from_millis).collect();
         let summary = samples.summary().unwrap();
         assert_eq!(summary.count, 200);
         assert!((summary.min_ms - 1.0).abs() < 1e-9);
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn one_sample_is_every_percentile_and_none_is_nothing() {
-        let summary = Samples(vec![Duration::from_millis(7)]).summary().unwrap();
+        let summary = LatencySamples(vec![Duration::from_millis(7)]).summary().unwrap();
         assert!((summary.p50_ms - 7.0).abs() < 1e-9 && (summary.p99_ms - 7.0).abs() < 1e-9);
-        assert_eq!(Samples::default().summary(), None);
+        assert_eq!(LatencySamples::default().summary(), None);
     }
 }

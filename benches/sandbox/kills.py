@@ -65,15 +65,16 @@ class Kills:
         }
 
     def starts(self) -> dict:
-        run, background = ["sandbox", "run"], ["--", "sh", "-c", "sleep 5 & sleep 5"]
+        run, bench = [self.menace, "sandbox", "run"], [os.environ["MENACE_BENCH"], "--menace", self.menace]
+        background = ["--", "sh", "-c", "sleep 5 & sleep 5"]
         writes = ["--", "sh", "-c", "echo changed >given; mkdir new; sleep 5 & sleep 5"]
         return {
             "one command": [*run, *background],
             "with --workdir": [*run, "--workdir", str(self.work), *writes],
             "with --json and limits": [*run, "--json", "--memory", "64m", "--pids", "16", "--timeout", "5s", *background],
-            "one sandbox after the other": ["sandbox", "bench", "--only", "idle", "--runs", "50"],
-            "a zygote": ["sandbox", "bench", "--only", "zygote", "--runs", "1000"],
-            "sandboxes at once": ["sandbox", "bench", "--only", "creates-at-once", "--runs", "50"],
+            "one sandbox after the other": [*bench, "--only", "idle", "--runs", "50"],
+            "a zygote": [*bench, "--only", "zygote", "--runs", "1000"],
+            "concurrent sandboxes": [*bench, "--only", "concurrent-creates", "--runs", "50"],
         }
 
     def cleaners(self) -> list:
@@ -81,12 +82,10 @@ class Kills:
         known = subprocess.run([self.menace, "--cleanup"], env=self.environment, capture_output=True)
         return [["sandbox", "run", "--", "/bin/true"]] + ([["--cleanup"]] if known.returncode == 0 else [])
 
-    def kill(self, arguments: list, delay: float) -> str:
-        """Starts menace and kills it after a delay. Returns its phase at that time."""
+    def kill(self, command: list, delay: float) -> str:
+        """Starts a command and kills it after a delay. Returns its phase at that time."""
         quiet = subprocess.DEVNULL
-        process = subprocess.Popen(
-            [self.menace, *arguments], env=self.environment, stdin=quiet, stdout=quiet, stderr=quiet
-        )
+        process = subprocess.Popen(command, env=self.environment, stdin=quiet, stdout=quiet, stderr=quiet)
         self.pids.add(process.pid)
         time.sleep(delay)
         phase = phase_of(process)

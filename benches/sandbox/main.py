@@ -1,6 +1,7 @@
 """Bench `sandbox`: cost of native sandboxes compared with bubblewrap and docker, and reliability of timeouts and clean-up.
 
-Installs bubblewrap and docker.io with apt if they are missing, and starts a separate docker engine. Prints one JSON document
+Installs bubblewrap and docker.io with apt if they are missing, and starts a separate docker engine. The
+benchmark binary of this directory, built by script/bench, makes the measurements. Prints one JSON document
 and writes it to benches/results/sandbox.json, or to sandbox-PART.json for one part. With --quick the counts are small and
 nothing is written. Ratios are measured in one run; the machine should be idle.
 """
@@ -67,7 +68,7 @@ def main() -> int:
 
 
 def latency(menace: str, runs: int, result: dict) -> dict:
-    """Runs `menace sandbox bench` with a separate docker engine."""
+    """Runs the latency table with a separate docker engine."""
     peers.install()
     with peers.Engine() as engine:
         result["versions"] |= {"bwrap": version(["bwrap", "--version"]), "docker": engine.version()}
@@ -80,7 +81,7 @@ def latency(menace: str, runs: int, result: dict) -> dict:
 
 def at_once(menace: str, times: int, result: dict) -> list:
     """Creates a hundred sandboxes concurrently, each time in a new process, so that cold starts are included."""
-    return [bench(menace, ["--only", "creates-at-once"]) for _ in range(times)]
+    return [bench(menace, ["--only", "concurrent-creates"]) for _ in range(times)]
 
 
 def idle(menace: str, sandboxes: int, result: dict) -> dict:
@@ -103,7 +104,7 @@ MEASURES = {"latency": latency, "at-once": at_once, "idle": idle, "throughput": 
 
 
 def bench(menace: str, arguments: list, environment: dict | None = None) -> dict:
-    command = [menace, "sandbox", "bench", "--json", *arguments]
+    command = [os.environ["MENACE_BENCH"], "--menace", menace, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed with exit code {done.returncode}")

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use menace_fake_sandbox::FakeBackend;
 use menace_sandbox::Backend;
 use menace_sandbox::docker::DockerBackend;
-use menace_sandbox::fake::FakeBackend;
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_tests::{docker_options, menace_binary};
 
 /// The in-memory backend.
 pub(crate) async fn fake() -> Arc<dyn Backend> {
-    Arc::new(FakeBackend::new())
+    Arc::new(FakeBackend)
 }
 
 /// The native backend, with the rights of the current user.

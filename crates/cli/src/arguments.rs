@@ -40,9 +40,7 @@ pub(crate) use network::{NetworkArguments, NetworkModeArgument};
 pub(crate) use patches::{PatchesCommand, PatchesListArguments};
 pub(crate) use presets::{PresetsCommand, PresetsGenerateArguments};
 pub(crate) use resources::InstallAutopurgeArguments;
-pub(crate) use sandbox::{
-    SandboxAttachArguments, SandboxBenchArguments, SandboxBenchmark, SandboxCommand, SandboxRunArguments,
-};
+pub(crate) use sandbox::{SandboxAttachArguments, SandboxCommand, SandboxRunArguments};
 pub(crate) use self_test::SelfTestArguments;
 pub(crate) use service::{
     BackendChoice, KeysCommand, KeysCreateArguments, McpArguments, SandboxCreateArguments,

@@ -37,7 +37,7 @@ use menace_tracker::truth::TruthAdapterError;
 use menace_tracker::weights::SynergyWeightsError;
 use menace_tracker::workflows::WorkflowGraphError;
 
-use crate::commands::{BenchError, UsageError};
+use crate::commands::UsageError;
 use crate::configuration::ConfigurationError;
 
 /// How a command ended.
@@ -124,7 +124,6 @@ errors_with_details!(
     RequestError,
     AdaptationPolicyError,
     AuditError,
-    BenchError,
     ConfigurationError,
     DaemonClientError,
     DaemonConnectError,

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{SandboxError, SandboxSnapshot};
 
-/// An implementation of sandboxes: native, Docker or fake.
+/// An implementation of sandboxes: native or Docker.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Capabilities of the backend on this host.

@@ -7,7 +7,6 @@ mod backend;
 pub mod docker;
 mod environment;
 mod error;
-pub mod fake;
 mod faults;
 mod files;
 pub mod native;

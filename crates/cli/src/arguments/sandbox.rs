@@ -1,10 +1,9 @@
 //! The arguments of `menace sandbox`.
 
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use menace_model::faults::FaultRule;
 use menace_model::sandbox::{HostMount, MountAccess, SandboxUser};
 use menace_model::settings::{ByteCount, Cores, SettingValue};
@@ -18,8 +17,6 @@ pub(crate) enum SandboxCommand {
     /// Run one command in a fresh sandbox
     #[command(after_help = RUN_EXIT_CODES)]
     Run(Box<SandboxRunArguments>),
-    /// Measure what sandboxes cost, beside bubblewrap and docker where they are installed
-    Bench(SandboxBenchArguments),
     /// Run an agent in a sandbox with this directory, and take out what it changed
     #[command(after_help = RUN_EXIT_CODES)]
     Attach(Box<SandboxAttachArguments>),
@@ -134,80 +131,6 @@ pub(crate) struct SandboxAttachArguments {
     pub(crate) apply: bool,
     #[command(flatten)]
     pub(crate) run: SandboxRunArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SandboxBenchArguments {
-    /// How often each is measured, in turn with the others; 30 without this
-    #[arg(long, value_name = "N")]
-    pub(crate) runs: Option<NonZero<usize>>,
-    /// Measure only this; can be repeated
-    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
-    pub(crate) only: Vec<SandboxBenchmark>,
-    /// Print JSON on stdout
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What can be measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SandboxBenchmark {
-    /// A sandbox made, /bin/true run in it, destroyed
-    Create,
-    /// The same with a network that denies everything
-    CreateNetwork,
-    /// bwrap --unshare-all --ro-bind / / /bin/true
-    Bwrap,
-    /// The whole command menace sandbox run -- /bin/true
-    Cli,
-    /// A sandbox made, python3 -I -c pass run in it, destroyed
-    Python,
-    /// An isolated Python call, by a zygote
-    Zygote,
-    /// /bin/true run in a sandbox that stays
-    Exec,
-    /// docker run --rm IMAGE /bin/true
-    DockerRun,
-    /// docker exec CONTAINER /bin/true
-    DockerExec,
-    /// Many sandboxes asked for at the same moment; --runs says how many
-    #[value(hide = true)]
-    CreatesAtOnce,
-    /// Memory of idle sandboxes; --runs says how many
-    #[value(hide = true)]
-    Idle,
-    /// How late a tree that resists is dead after its timeout
-    #[value(hide = true)]
-    TimeoutTree,
-    /// Isolated Python calls, as many as go; --runs says for how many seconds
-    #[value(hide = true)]
-    ZygoteThroughput,
-}
-
-impl SandboxBenchmark {
-    /// As the user writes it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::CreateNetwork => "create-network",
-            Self::Bwrap => "bwrap",
-            Self::Cli => "cli",
-            Self::Python => "python",
-            Self::Zygote => "zygote",
-            Self::Exec => "exec",
-            Self::DockerRun => "docker-run",
-            Self::DockerExec => "docker-exec",
-            Self::CreatesAtOnce => "creates-at-once",
-            Self::Idle => "idle",
-            Self::TimeoutTree => "timeout-tree",
-            Self::ZygoteThroughput => "zygote-throughput",
-        }
-    }
-
-    /// Whether it is a row of the table, measured in turn with the others.
-    pub(crate) fn is_row(self) -> bool {
-        !matches!(self, Self::CreatesAtOnce | Self::Idle | Self::TimeoutTree | Self::ZygoteThroughput)
-    }
 }
 
 pub(super) fn bytes(text: &str) -> Result<u64, String> {

@@ -30,7 +30,6 @@ mod usage;
 mod workflows;
 
 pub(crate) use resources::{CleanUpScope, clean_up};
-pub(crate) use sandbox::BenchError;
 pub(crate) use up::SUPERVISOR;
 pub(crate) use usage::UsageError;
 

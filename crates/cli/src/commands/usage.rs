@@ -45,6 +45,4 @@ pub(crate) enum UsageError {
         "nothing says how many memories are kept\nhint: pass --retention insight=40,error_fix=20, or set GPT_MEMORY_RETENTION"
     )]
     NoRetention,
-    #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
-    NotTogether(&'static str),
 }

@@ -9,17 +9,6 @@ pub(crate) fn milliseconds(milliseconds: f64) -> String {
     }
 }
 
-/// `1.87 ms`, `12.4 ms`, `310 ms`, `1.25 s`: three digits, for comparisons.
-pub(crate) fn latency(milliseconds: f64) -> String {
-    if milliseconds < 10.0 {
-        format!("{milliseconds:.2} ms")
-    } else if milliseconds < 100.0 {
-        format!("{milliseconds:.1} ms")
-    } else {
-        self::milliseconds(milliseconds)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,9 +17,5 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(milliseconds(12.4), "12 ms");
         assert_eq!(milliseconds(1250.0), "1.25 s");
-        assert_eq!(latency(1.866), "1.87 ms");
-        assert_eq!(latency(12.44), "12.4 ms");
-        assert_eq!(latency(310.4), "310 ms");
-        assert_eq!(latency(1250.0), "1.25 s");
     }
 }

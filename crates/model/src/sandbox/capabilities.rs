@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one capability that callers check by name")]
 pub struct BackendCapabilities {
-    /// `native`, `docker`, `qemu` or `fake`.
+    /// `native`, `docker` or `qemu`; `fake` in tests.
     pub backend: String,
     /// Hostile code is contained: by the isolation of the host's kernel or by a kernel of its own.
     pub isolates: bool,

@@ -1,13 +1,10 @@
 //! `menace sandbox`: isolation from the shell.
 
 mod attach;
-mod bench;
 mod manage;
 pub(super) mod network;
 mod run;
 mod screen;
-
-pub(crate) use bench::BenchError;
 
 use crate::arguments::SandboxCommand;
 use crate::configuration::Configuration;
@@ -30,6 +27,5 @@ pub(super) fn run(configuration: &Configuration, command: SandboxCommand) -> any
         SandboxCommand::Rm { sandboxes } => manage::remove(configuration, &sandboxes),
         SandboxCommand::Stats(which) => manage::stats(configuration, &which),
         SandboxCommand::Run(arguments) => run::run(*arguments),
-        SandboxCommand::Bench(arguments) => bench::run(&arguments),
     }
 }

@@ -13,6 +13,7 @@
 pub mod calls;
 mod error_details;
 pub mod faults;
+pub mod harness;
 pub mod ids;
 pub mod inventory;
 pub mod network;

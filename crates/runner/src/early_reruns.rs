@@ -122,8 +122,8 @@ mod tests {
     use std::pin::Pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use menace_sandbox::native::{CallSpec, RawOutcome};
-    use serde_json::{Value, json};
+    use menace_model::calls::{CallSpec, RawOutcome};
+    use menace_model::harness::{CallReply, CallResult, ReturnedValue};
     use tokio::sync::Semaphore;
 
     use super::*;
@@ -146,8 +146,8 @@ mod tests {
             Box::pin(async move {
                 self.begun.fetch_add(1, Ordering::Relaxed);
                 self.gate.acquire().await.expect("the semaphore is never closed").forget();
-                let returned = if self.ends { json!({"stage": "done"}) } else { Value::Null };
-                Ok(RawOutcome { timed_out: !self.ends, ..raw(returned) })
+                let done = CallReply::of(CallResult::Returned(ReturnedValue::default()));
+                Ok(RawOutcome { timed_out: !self.ends, ..raw(done) })
             })
         }
 

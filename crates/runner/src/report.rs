@@ -232,7 +232,7 @@ impl CellCalls<'_> {
         let (_, outcome) = self.calls().find(|(call, _)| call.purpose == CallPurpose::Window)?;
         // Without evidence in the window there is nothing to recover from.
         let happened = outcome.verdict.kind == OutcomeKind::Ok;
-        NetworkRecovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
+        NetworkRecovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen.as_ref()?.repeats)
     }
 }
 

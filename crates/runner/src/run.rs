@@ -402,7 +402,7 @@ impl PlanExecution<'_> {
 /// Whether a call was seen to open no connection, which is all that it would need a network for.
 fn made_no_connection(outcome: &CallOutcome) -> bool {
     outcome.measures.as_ref().is_some_and(|measures| {
-        measures.flows.is_empty() && measures.observed_count("connections") == Some(0)
+        measures.flows.is_empty() && measures.seen.as_ref().is_some_and(|seen| seen.connections == 0)
     })
 }
 
@@ -414,7 +414,8 @@ fn used_little_memory(outcome: &CallOutcome, limit: Option<u64>) -> bool {
 
 /// Whether a call was seen to open no file for writing.
 fn wrote_no_file(outcome: &CallOutcome) -> bool {
-    outcome.measures.as_ref().is_some_and(|measures| measures.observed_count("files") == Some(0))
+    let seen = outcome.measures.as_ref().and_then(|measures| measures.seen.as_ref());
+    seen.is_some_and(|seen| seen.files == 0)
 }
 
 /// Marks calls as flaky whose repetition had another outcome, and returns all outcomes in the order of the plan.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use menace_model::calls::OutcomeKind;
+use menace_model::calls::{OutcomeKind, RawOutcome};
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::RawOutcome;
 
 use crate::call::Call;
 use crate::classify::classify;

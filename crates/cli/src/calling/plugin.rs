@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use menace_sandbox::native::CallSpec;
-use serde_json::Value;
+use menace_model::calls::CallSpec;
+use menace_model::harness::{HarnessFailure, HarnessReply, HarnessRequest, StagedReply};
 
 use super::RepositoryExecutor;
 
@@ -21,21 +21,26 @@ pub(crate) fn python_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a plugin answers, or what is wrong with it.
-pub(crate) async fn ask_plugin(
+/// Reply of a plugin, or the reason why there is none. `of_kind` selects the reply to the kind of request.
+pub(crate) async fn ask_plugin<T: Clone>(
     calling: &RepositoryExecutor,
-    request: Value,
+    request: HarnessRequest,
     longest: Duration,
-) -> anyhow::Result<Result<Value, String>> {
+    of_kind: impl FnOnce(HarnessReply) -> Option<StagedReply<T>>,
+) -> anyhow::Result<Result<T, String>> {
     let outcome = calling.executor.execute(&CallSpec::new(request).timeout(longest)).await?;
-    let answer = outcome.returned.unwrap_or_default();
-    if answer["stage"] == "done" {
-        return Ok(Ok(answer));
+    let Some(reply) = outcome.reply else {
+        return Ok(Err(match outcome.timed_out {
+            true => format!("it did not end within {} s", longest.as_secs()),
+            false => "it ended without a reply".to_owned(),
+        }));
+    };
+    if let HarnessReply::Malformed { problem } = &reply {
+        return Ok(Err(format!("its reply is malformed: {problem}")));
     }
-    Ok(Err(match (&answer["why"], &answer["error"]) {
-        (Value::String(why), _) => why.clone(),
-        _ if outcome.timed_out => format!("it did not end within {} s", longest.as_secs()),
-        (_, Value::Object(error)) => format!("it raised {}: {}", error["exception"], error["message"]),
-        _ => "it ended without a word".to_owned(),
+    let Some(reply) = of_kind(reply) else { return Ok(Err("its reply is of another kind".to_owned())) };
+    Ok(reply.done().cloned().map_err(|failure| match failure {
+        HarnessFailure::Refused(why) => why.to_owned(),
+        HarnessFailure::Raised(error) => format!("it raised {}: {}", error.exception, error.message),
     }))
 }

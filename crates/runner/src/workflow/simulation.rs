@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use menace_model::calls::{OutcomeKind, SectionDescription};
+use menace_model::calls::{CallEnvironment, CallSpec, OutcomeKind, RawOutcome, SectionDescription};
+use menace_model::harness::{HarnessReply, HarnessRequest, StagedReply, WorkflowFixtures, WorkflowRequest};
 use menace_model::network::MockSpec;
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::{CallEnvironment, CallSpec, RawOutcome};
-use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
 use super::cell::{StepOutcome, WorkflowCell, WorkflowExecution};
-use super::fixtures::WorkflowFixtures;
 use crate::call::Call;
 use crate::call_environment::call_environment;
 use crate::callable_section::CallableSection;
@@ -147,20 +145,19 @@ impl WorkflowSimulation<'_> {
     }
 
     fn spec(&self, calls: &[Call], profile: &StressProfile, mode: WorkflowMode, draw: usize) -> CallSpec {
-        let request = json!({
-            "kind": "workflow",
-            "steps": calls.iter().map(Call::request).collect::<Vec<Value>>(),
-            "seed": draw,
-            "off": mode == WorkflowMode::Off,
-            "fixtures": self.fixtures,
+        let request = WorkflowRequest {
+            steps: calls.iter().map(Call::request).collect(),
+            seed: draw as u64,
+            off: mode == WorkflowMode::Off,
+            fixtures: self.fixtures.clone(),
             // With mock rules, the network itself refuses requests that match none.
-            "safe_mode": self.safe_mode && self.network_mocks.is_none(),
-        });
+            safe_mode: self.safe_mode && self.network_mocks.is_none(),
+        };
         let (world, needs_world) = self.workflow_environment(calls, profile, draw);
-        CallSpec::new(request)
+        CallSpec::new(HarnessRequest::Workflow(request))
             .timeout(profile.timeout(self.timeout))
             .limits(profile.limits)
-            .world(world, needs_world)
+            .environment(world, needs_world)
     }
 }
 
@@ -194,15 +191,20 @@ impl WorkflowSimulation<'_> {
 }
 
 fn workflow_execution(raw: &RawOutcome, calls: &[Call]) -> WorkflowExecution {
-    let none = Vec::new();
-    let answered = raw.returned.as_ref().and_then(|answer| answer["steps"].as_array()).unwrap_or(&none);
+    let answered = match &raw.reply {
+        Some(HarnessReply::Workflow(StagedReply::Done(reply))) => &reply.steps[..],
+        _ => &[],
+    };
     let steps: Vec<StepOutcome> = answered
         .iter()
         .zip(calls)
-        .map(|(answer, call)| StepOutcome {
-            verdict: classify(&RawOutcome { returned: Some(answer.clone()), ..raw.clone() }, call),
-            took_ms: answer["took_ms"].as_f64(),
-            peak_bytes: answer["peak_bytes"].as_u64(),
+        .map(|(reply, call)| StepOutcome {
+            verdict: classify(
+                &RawOutcome { reply: Some(HarnessReply::Call(reply.clone())), ..raw.clone() },
+                call,
+            ),
+            took_ms: reply.took_ms,
+            peak_bytes: reply.peak_bytes,
         })
         .collect();
     // A fault that fired in one step counts for the whole workflow.

@@ -7,10 +7,10 @@ use std::time::Duration;
 use menace_model::calls::{CallSpec, RawOutcome, SectionDescription};
 use menace_model::harness::{DescribeRequest, HarnessFailure, HarnessReply, HarnessRequest, StagedReply};
 use menace_sandbox::SandboxError;
-use tokio::task::JoinSet;
 
 use crate::callable_section::CallableSection;
 use crate::executor::CallExecutor;
+use crate::scheduler::{UNLIMITED, run_all};
 
 /// Timeout of the import of a module.
 const LONGEST_IMPORT: Duration = Duration::from_secs(20);
@@ -24,20 +24,17 @@ pub async fn describe(
     for (index, target) in targets.iter().enumerate() {
         by_module.entry(target.module.clone()).or_default().push(index);
     }
-    let mut asked = JoinSet::new();
-    for (module, indices) in by_module {
+    let jobs = by_module.into_iter().map(|(module, indices)| {
         let sections = indices.iter().map(|index| targets[*index].section.name.clone()).collect();
         let request = HarnessRequest::Describe(DescribeRequest { module, sections });
         let executor = Arc::clone(executor);
-        asked.spawn(async move {
-            let outcome = executor.execute(&CallSpec::new(request).timeout(LONGEST_IMPORT)).await;
-            (indices, outcome)
-        });
-    }
-    while let Some(answered) = asked.join_next().await {
-        let (indices, outcome) =
-            answered.map_err(|error| SandboxError::Protocol(format!("a describe task failed: {error}")))?;
-        let outcome = outcome?;
+        async move {
+            let outcome = executor.execute(&CallSpec::new(request).timeout(LONGEST_IMPORT)).await?;
+            Ok::<_, SandboxError>((indices, outcome))
+        }
+    });
+    let outcomes = run_all(UNLIMITED, jobs, || {}).await?;
+    for (indices, outcome) in outcomes {
         let described = match &outcome.reply {
             Some(HarnessReply::Describe(StagedReply::Done(reply))) => Some(&reply.sections),
             _ => None,

@@ -8,10 +8,10 @@ use std::time::Duration;
 use menace_model::calls::{CallSpec, Recipe, SectionDescription, ValueShape};
 use menace_model::harness::{BuildRequest, HarnessReply, HarnessRequest, StagedReply};
 use menace_sandbox::SandboxError;
-use tokio::task::JoinSet;
 
 use crate::callable_section::CallableSection;
 use crate::executor::CallExecutor;
+use crate::scheduler::{UNLIMITED, run_all};
 use crate::stubs::{ConstructorSections, object_candidates};
 
 /// Number of ways to construct an object that are tried.
@@ -90,19 +90,18 @@ async fn try_all(
     constructors: &ConstructorSections,
     owners: &mut ObjectRecipes,
 ) -> Result<(), SandboxError> {
-    let mut tried = JoinSet::new();
-    for (class, (module, shape)) in classes {
-        let candidates = object_candidates(class, shape, CANDIDATES, seed, constructors, owners);
+    let known = &*owners;
+    let jobs = classes.iter().map(|(class, (module, shape))| {
+        let candidates = object_candidates(class, shape, CANDIDATES, seed, constructors, known);
         let request = BuildRequest { module: module.clone(), recipes: candidates.clone() };
         let spec = CallSpec::new(HarnessRequest::Build(request)).timeout(LONGEST);
         let executor = Arc::clone(executor);
         let class = class.clone();
-        tried.spawn(async move { (class, candidates, executor.execute(&spec).await) });
-    }
-    while let Some(finished) = tried.join_next().await {
-        let (class, candidates, outcome) = finished
-            .map_err(|error| SandboxError::Protocol(format!("a construction task failed: {error}")))?;
-        let works = match outcome?.reply {
+        async move { Ok::<_, SandboxError>((class, candidates, executor.execute(&spec).await?)) }
+    });
+    let tried = run_all(UNLIMITED, jobs, || {}).await?;
+    for (class, candidates, outcome) in tried {
+        let works = match outcome.reply {
             Some(HarnessReply::Build(StagedReply::Done(reply))) => reply.made,
             _ => Vec::new(),
         };

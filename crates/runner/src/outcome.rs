@@ -6,6 +6,9 @@ use menace_model::harness::{CallObservations, HarnessReply};
 use menace_model::network::FlowRecord;
 use serde::{Deserialize, Serialize};
 
+use crate::call::Call;
+use crate::classify::classify;
+
 /// Classification of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallClassification {
@@ -115,4 +118,16 @@ pub struct CallOutcome {
     /// Measurements; `None` if the call was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<CallMeasurements>,
+}
+
+impl CallOutcome {
+    /// Classifies a call that was made.
+    pub fn of(raw: &RawOutcome, call: &Call) -> Self {
+        Self { verdict: classify(raw, call), measures: Some(CallMeasurements::of(raw)) }
+    }
+
+    /// Outcome of a call that was not made.
+    pub(crate) fn not_made(reason: impl Into<String>) -> Self {
+        Self { verdict: CallClassification::new(OutcomeKind::Void, reason), measures: None }
+    }
 }

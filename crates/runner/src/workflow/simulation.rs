@@ -8,7 +8,6 @@ use menace_model::harness::{HarnessReply, HarnessRequest, StagedReply, WorkflowF
 use menace_model::network::MockSpec;
 use menace_sandbox::SandboxError;
 use thiserror::Error;
-use tokio::task::JoinSet;
 
 use super::cell::{StepOutcome, WorkflowCell, WorkflowExecution};
 use crate::call::Call;
@@ -19,6 +18,7 @@ use crate::executor::CallExecutor;
 use crate::object_recipes::ObjectRecipes;
 use crate::outcome::CallClassification;
 use crate::random_stream::RandomStream;
+use crate::scheduler::{UNLIMITED, run_all};
 use crate::stress::StressProfile;
 use crate::stubs::{ArgumentSource, ConstructorSections, InputStrategy, stub};
 
@@ -83,21 +83,18 @@ impl WorkflowSimulation<'_> {
         mode: WorkflowMode,
     ) -> Result<WorkflowCell, WorkflowError> {
         let constructors = ConstructorSections::of(self.targets);
-        let mut under_way = JoinSet::new();
-        for draw in 0..self.times {
-            let calls = self.calls(steps, profile, draw, &constructors)?;
-            let spec = self.spec(&calls, profile, mode, draw);
+        let prepared: Vec<(Vec<Call>, CallSpec)> = (0..self.times)
+            .map(|draw| {
+                let calls = self.calls(steps, profile, draw, &constructors)?;
+                let spec = self.spec(&calls, profile, mode, draw);
+                Ok((calls, spec))
+            })
+            .collect::<Result<_, WorkflowError>>()?;
+        let jobs = prepared.into_iter().map(|(calls, spec)| {
             let executor = Arc::clone(self.executor);
-            under_way.spawn(async move { (draw, calls, executor.execute(&spec).await) });
-        }
-        let mut times = Vec::new();
-        while let Some(finished) = under_way.join_next().await {
-            let (draw, calls, raw) = finished
-                .map_err(|error| SandboxError::Protocol(format!("a workflow task failed: {error}")))?;
-            times.push((draw, workflow_execution(&raw?, &calls)));
-        }
-        times.sort_by_key(|(draw, _)| *draw);
-        let times: Vec<WorkflowExecution> = times.into_iter().map(|(_, time)| time).collect();
+            async move { Ok::<_, SandboxError>(workflow_execution(&executor.execute(&spec).await?, &calls)) }
+        });
+        let times = run_all(UNLIMITED, jobs, || {}).await?;
         Ok(WorkflowCell::of(&profile.scenario, steps, &times, None))
     }
 

@@ -17,9 +17,11 @@ pub mod harness;
 pub mod ids;
 pub mod inventory;
 pub mod network;
+pub mod patches;
 pub mod pattern;
 pub mod presets;
 pub mod random;
+pub mod runs;
 pub mod sandbox;
 pub mod settings;
 

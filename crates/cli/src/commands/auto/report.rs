@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_engine::budget::StepCost;
+use menace_model::patches::Verdict;
 use menace_store::{PatchRecord, PatchState};
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl AutoRunReport {
 /// Modules at first and at last, with what was proposed for them.
 pub(super) fn modules(cycles: &[AutoCycleSummary], patches: &[PatchRecord]) -> Vec<ModuleChange> {
     let (Some(first), Some(last)) = (cycles.first(), cycles.last()) else { return Vec::new() };
-    let touches = |patch: &&PatchRecord, module: &str| patch.detail["files"].get(module).is_some();
+    let touches = |patch: &&PatchRecord, module: &str| patch.detail.files.contains_key(module);
     last.modules
         .iter()
         .map(|(module, after)| {
@@ -86,8 +86,7 @@ pub(super) fn cost(
     seconds: f64,
     (tokens, money): (u64, Option<f64>),
 ) -> AutoRunCost {
-    let of_patch = |patch: &PatchRecord| serde_json::from_value::<StepCost>(patch.cost.clone()).ok();
-    let cpu_seconds = patches.iter().filter_map(of_patch).map(|cost| cost.cpu_seconds).sum();
+    let cpu_seconds = patches.iter().map(|patch| patch.cost.cpu_seconds).sum();
     AutoRunCost { seconds, cpu_seconds, tokens, money }
 }
 
@@ -211,15 +210,14 @@ fn patches(finished: &AutoRunReport) -> String {
     let (kept, rejected): (Vec<_>, Vec<_>) =
         finished.patches.iter().partition(|patch| patch.state == PatchState::Kept);
     for patch in &kept {
-        let gain = patch.verdict["gain"].as_f64();
-        let interval: Option<(f64, f64)> = serde_json::from_value(patch.verdict["interval"].clone()).ok();
+        let Verdict { gain, interval, .. } = &patch.verdict.verdict;
         table.row([
             TableCell::styled("kept", TextStyle::Good),
             patch.section.clone().into(),
             patch.proposer.trim_start_matches("transform:").to_owned().into(),
             gain.map_or("–".to_owned(), |gain| format!("{gain:+.2}")).into(),
             interval.map_or(String::new(), |(low, high)| format!("{low:+.2} … {high:+.2}")).into(),
-            shortened(patch.detail["why"].as_str().unwrap_or_default(), 90).into(),
+            shortened(&patch.detail.why, 90).into(),
         ]);
     }
     let mut text = if kept.is_empty() { String::new() } else { table.text() };
@@ -239,9 +237,9 @@ fn patches(finished: &AutoRunReport) -> String {
 
 /// The name of the first condition that did not hold.
 pub(super) fn reason(patch: &PatchRecord) -> String {
-    let conditions = patch.verdict["conditions"].as_array();
-    let failed = conditions.and_then(|all| all.iter().find(|condition| condition["state"] == "fails"));
-    failed
-        .and_then(|condition| condition["name"].as_str())
-        .map_or_else(|| "not looked at to the end".to_owned(), |name| format!("not “{name}”"))
+    let failed = patch.verdict.verdict.first_unmet();
+    failed.map_or_else(
+        || "not looked at to the end".to_owned(),
+        |condition| format!("not “{}”", condition.name),
+    )
 }

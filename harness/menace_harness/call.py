@@ -1,4 +1,4 @@
-"""One conversation with menace: what is asked for, and the answer."""
+"""One conversation with menace: what is asked for, and the answer. Their types are in crates/model/src/harness."""
 
 import json
 import marshal

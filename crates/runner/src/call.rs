@@ -130,3 +130,34 @@ impl Call {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use menace_model::calls::Recipe;
+    use menace_model::runs::{StoredCall, StoredOutcome};
+    use serde::Deserialize;
+
+    use crate::classify::tests::{call, raw};
+    use crate::outcome::CallOutcome;
+    use crate::stubs::Stub;
+
+    #[test]
+    fn readers_of_the_store_understand_a_call_and_its_outcome() {
+        let stub = Stub {
+            owner: Some(Recipe::None),
+            arguments: vec![Recipe::Int(1)],
+            keywords: vec![("b".into(), Recipe::Bool(true))],
+            ..Stub::default()
+        };
+        let call = super::Call { seed: u64::MAX, ..call(&stub, "{}") };
+        let read = StoredCall::deserialize(&serde_json::to_value(&call).unwrap()).unwrap();
+        assert_eq!((read.path.as_deref(), read.line, read.seed), (Some("shop/cart.py"), Some(1), u64::MAX));
+        assert_eq!(read.stub.kwargs, stub.keywords);
+        assert_eq!(read.circumstances["scenario"], serde_json::json!(call.circumstances.scenario));
+        let error = crate::classify::tests::error("KeyError", false);
+        let outcome = CallOutcome::of(&raw(error), &call);
+        let read = StoredOutcome::deserialize(&serde_json::to_value(&outcome).unwrap()).unwrap();
+        assert_eq!(read.message(), Some("m"));
+        assert_eq!(read.facts, outcome.verdict.facts);
+    }
+}

@@ -229,7 +229,7 @@ pub(crate) mod tests {
         CallReply::of(CallResult::Raised { error: Box::new(error), changed: false })
     }
 
-    fn error(name: &str, raised: bool) -> CallReply {
+    pub(crate) fn error(name: &str, raised: bool) -> CallReply {
         raises(exception(name, raised))
     }
 

@@ -1,4 +1,4 @@
-"""Requests of menace and their responses."""
+"""Requests of menace and their replies. Their types are in crates/model/src/harness."""
 
 import json
 import marshal

@@ -1,14 +1,20 @@
 //! Isolated Python calls, on real interpreters.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod contract;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use menace_sandbox::native::{CallSpec, NativeBackend, NativeOptions, RawOutcome, Zygote, ZygoteOptions};
+use menace_model::calls::{CallSpec, RawOutcome, Recipe};
+use menace_model::harness::{CallReply, CallRequest, CallResult, HarnessReply, HarnessRequest};
+use menace_sandbox::native::{NativeBackend, NativeOptions, Zygote, ZygoteOptions};
 use menace_tests::menace_binary;
 use serde_json::{Value, json};
+
+use self::contract::{a_forged_reply_is_malformed, every_request_has_its_reply};
 
 /// Module whose functions are called.
 const MODULE: &str = r#"
@@ -109,12 +115,27 @@ class Cart:
         return sum(prices)
 "#;
 
-/// A call of a function in the request format of the harness.
+/// Request for a call of a function.
+fn request_of(module: &str, function: &str, arguments: &[Value]) -> CallRequest {
+    CallRequest {
+        module: module.into(),
+        function: function.into(),
+        seed: 1,
+        arguments: arguments.iter().map(Recipe::of_plain_json).collect(),
+        ..CallRequest::default()
+    }
+}
+
 fn call_of(module: &str, function: &str, arguments: &[Value]) -> CallSpec {
-    CallSpec::new(json!({
-        "kind": "call", "module": module, "function": function, "seed": 1,
-        "arguments": arguments, "keywords": {},
-    }))
+    CallSpec::new(HarnessRequest::Call(request_of(module, function, arguments)))
+}
+
+/// Reply of the harness to a call.
+fn reply_of(outcome: RawOutcome) -> CallReply {
+    match outcome.reply {
+        Some(HarnessReply::Call(reply)) => reply,
+        _ => panic!("{outcome:?}"),
+    }
 }
 
 struct ZygoteFixture {
@@ -146,10 +167,10 @@ impl ZygoteFixture {
     }
 
     async fn value(&self, function: &str, arguments: &[Value]) -> Value {
-        let outcome = self.call(function, arguments).await;
-        match &outcome.returned {
-            Some(answer) if answer["stage"] == "done" => answer["json"].clone(),
-            _ => panic!("{outcome:?}"),
+        let reply = reply_of(self.call(function, arguments).await);
+        match reply.returned() {
+            Some(value) => value.json.clone().unwrap_or_default(),
+            None => panic!("{reply:?}"),
         }
     }
 }
@@ -166,35 +187,34 @@ fn names(directory: &Path) -> Vec<String> {
 async fn a_call_returns_its_value() {
     let fixture = ZygoteFixture::new().await;
     assert_eq!(fixture.value("add", &[json!(2), json!(3)]).await, json!(5));
-    let mut with_keywords = call_of("shop", "add", &[json!("a")]);
-    with_keywords.request["keywords"]["right"] = json!("ß");
-    let outcome = fixture.zygote.call(&with_keywords).await.unwrap();
-    let returned = outcome.returned.unwrap();
-    for (key, expected) in [("stage", "done"), ("value", "'aß'"), ("json", "aß"), ("type", "str")] {
-        assert_eq!(returned[key], expected, "{key}");
-    }
-    assert!(returned["took_ms"].as_f64().unwrap() > 0.0, "{returned}");
+    let keywords = vec![("right".to_owned(), Recipe::text("ß"))];
+    let request = CallRequest { keywords, ..request_of("shop", "add", &[json!("a")]) };
+    let outcome = fixture.zygote.call(&CallSpec::new(HarnessRequest::Call(request))).await.unwrap();
     assert_eq!((outcome.exit_code, outcome.signal), (Some(0), None));
+    let reply = reply_of(outcome);
+    let value = reply.returned().unwrap();
+    assert_eq!((value.text.as_deref(), value.type_name.as_deref()), (Some("'aß'"), Some("str")));
+    assert_eq!(value.json, Some(json!("aß")));
+    assert!(reply.took_ms.unwrap() > 0.0, "{reply:?}");
     assert_eq!(fixture.value("Cart.total", &[json!([1, 2, 3])]).await, json!(6));
 }
 
 async fn exceptions_are_classified_by_stage() {
     let fixture = ZygoteFixture::new().await;
-    let failed = fixture.call("fail", &[json!("gone")]).await.returned.unwrap();
-    assert_eq!(failed["stage"], "call");
-    let error = &failed["error"];
-    assert_eq!((&error["exception"], &error["message"]), (&json!("KeyError"), &json!("'gone'")));
-    assert_eq!(error["frames"][0][0], "shop.py");
-    assert_eq!(error["raised"], true);
-    let missing = fixture.call("no_such_function", &[]).await.returned.unwrap();
-    assert_eq!(missing, json!({"stage": "lookup", "why": "there is no no_such_function after the import"}));
-    let broken = fixture.zygote.call(&call_of("broken", "x", &[])).await.unwrap().returned.unwrap();
-    assert_eq!(
-        (&broken["stage"], &broken["error"]["exception"]),
-        (&json!("import"), &json!("ModuleNotFoundError"))
-    );
-    let exited = fixture.call("exit_politely", &[]).await.returned.unwrap();
-    assert_eq!((&exited["stage"], &exited["error"]["exception"]), (&json!("call"), &json!("SystemExit")));
+    let failed = reply_of(fixture.call("fail", &[json!("gone")]).await);
+    let CallResult::Raised { error, .. } = failed.result else { panic!("{failed:?}") };
+    assert_eq!((error.exception.as_str(), error.message.as_str()), ("KeyError", "'gone'"));
+    assert_eq!(error.frames[0].0, "shop.py");
+    assert!(error.raised);
+    let missing = reply_of(fixture.call("no_such_function", &[]).await);
+    let why = "there is no no_such_function after the import";
+    assert_eq!(missing, CallReply::of(CallResult::NotFound(why.into())));
+    let broken = reply_of(fixture.zygote.call(&call_of("broken", "x", &[])).await.unwrap());
+    let CallResult::ImportFailed(error) = broken.result else { panic!("{broken:?}") };
+    assert_eq!(error.exception, "ModuleNotFoundError");
+    let exited = reply_of(fixture.call("exit_politely", &[]).await);
+    let CallResult::Raised { error, .. } = exited.result else { panic!("{exited:?}") };
+    assert_eq!(error.exception, "SystemExit");
 }
 
 async fn calls_are_isolated_from_each_other() {
@@ -259,9 +279,9 @@ async fn output_is_kept_up_to_the_limit() {
 async fn every_process_exit_is_an_outcome() {
     let fixture = ZygoteFixture::new().await;
     let killed = fixture.call("kill_itself", &[]).await;
-    assert_eq!((killed.returned, killed.exit_code, killed.signal), (None, None, Some(9)));
+    assert_eq!((killed.reply, killed.exit_code, killed.signal), (None, None, Some(9)));
     let left = fixture.call("leave", &[json!(7)]).await;
-    assert_eq!((left.returned, left.exit_code, left.signal), (None, Some(7), None));
+    assert_eq!((left.reply, left.exit_code, left.signal), (None, Some(7), None));
     assert_eq!(fixture.value("add", &[json!(1)]).await, json!(2));
     assert_eq!(fixture.zygote.restarts(), 0);
 }
@@ -272,7 +292,7 @@ async fn a_timeout_includes_child_processes() {
     let limit = Duration::from_millis(300);
     let outcome = fixture.zygote.call(&call_of("shop", "loop", &[]).timeout(limit)).await.unwrap();
     assert!(outcome.timed_out, "{outcome:?}");
-    assert_eq!((outcome.returned, outcome.exit_code, outcome.signal), (None, None, None));
+    assert_eq!((outcome.reply, outcome.exit_code, outcome.signal), (None, None, None));
     let late = began.elapsed().saturating_sub(limit);
     assert!(late < Duration::from_millis(100), "{late:?} late");
 }
@@ -291,7 +311,9 @@ async fn memory_and_processes_are_limited() {
     if rustix::process::geteuid().is_root() {
         assert!(eaten.oom && eaten.signal == Some(9), "{eaten:?}");
     } else {
-        assert_eq!(eaten.returned.as_ref().unwrap()["error"]["exception"], "MemoryError", "{eaten:?}");
+        let reply = eaten.reply.as_ref().and_then(HarnessReply::as_call);
+        let error = reply.and_then(CallReply::exception).unwrap();
+        assert_eq!(error.exception, "MemoryError", "{eaten:?}");
     }
     assert!(eaten.usage.peak_rss_bytes.unwrap() > 1 << 20);
     assert_eq!(fixture.value("add", &[json!(1)]).await, json!(2));
@@ -359,4 +381,6 @@ zygote! {
     memory_and_processes_are_limited
     concurrent_calls_get_their_own_results
     a_missing_interpreter_is_named_in_the_error
+    every_request_has_its_reply
+    a_forged_reply_is_malformed
 }

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use menace_sandbox::native::{CallSpec, NativeBackend, Zygote, ZygoteOptions};
+use menace_model::calls::{CallSpec, Recipe};
+use menace_model::harness::{CallReply, CallRequest, HarnessReply, HarnessRequest};
+use menace_sandbox::native::{NativeBackend, Zygote, ZygoteOptions};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::arguments::SandboxBenchmark;
 use crate::error::BenchmarkError;
@@ -38,13 +39,16 @@ impl ZygoteCalls {
 
 /// Makes a call and checks its result: the time of a wrong one means nothing.
 async fn call(zygote: &Zygote, number: u64) -> anyhow::Result<()> {
-    let request = json!({
-        "kind": "call", "module": "arithmetic", "function": "add", "seed": 0,
-        "arguments": [number, 1], "keywords": {},
+    let request = HarnessRequest::Call(CallRequest {
+        module: "arithmetic".into(),
+        function: "add".into(),
+        arguments: vec![Recipe::Int(number.into()), Recipe::Int(1)],
+        ..CallRequest::default()
     });
     let outcome = zygote.call(&CallSpec::new(request)).await?;
-    match &outcome.returned {
-        Some(answer) if answer["json"] == number + 1 => Ok(()),
+    let reply = outcome.reply.as_ref().and_then(HarnessReply::as_call).and_then(CallReply::returned);
+    match reply.and_then(|value| value.json.as_ref()) {
+        Some(sum) if *sum == number + 1 => Ok(()),
         _ => {
             Err(BenchmarkError::SandboxCommand { command: "add".into(), ending: format!("{outcome:?}") }
                 .into())

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+pub use menace_model::patches::StepCost;
 
 /// Hard limits of a run; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -14,32 +14,6 @@ pub struct BudgetLimits {
     pub cost: Option<f64>,
     /// Tokens of model requests and answers.
     pub tokens: Option<u64>,
-}
-
-/// Cost of one step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct StepCost {
-    /// Wall time.
-    pub seconds: f64,
-    /// CPU time of calls.
-    pub cpu_seconds: f64,
-    /// Tokens of model requests and answers.
-    pub tokens: u64,
-    /// Money; `None` if a price is unknown.
-    pub money: Option<f64>,
-}
-
-impl StepCost {
-    /// Sum of two costs; its money is unknown if either is.
-    #[must_use]
-    pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            seconds: self.seconds + other.seconds,
-            cpu_seconds: self.cpu_seconds + other.cpu_seconds,
-            tokens: self.tokens + other.tokens,
-            money: self.money.zip(other.money).map(|(one, other)| one + other),
-        }
-    }
 }
 
 /// Remaining budget for models; `None` means unlimited.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use menace_model::ids::RunId;
-use menace_runner::{CallableSection, RunReport, make_calls};
+use menace_runner::{CallScheduler, CallableSection, RunReport};
 use menace_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -294,7 +294,8 @@ impl CycleRunner<'_> {
         let Some(target) = target else { return Ok(None) };
         if changed.contains(&target.module) {
             let calls = std::slice::from_ref(&first.call);
-            let outcomes = make_calls(&baseline.executor, calls, self.workbench.parallel()).await?;
+            let scheduler = CallScheduler::new(&baseline.executor, self.workbench.parallel());
+            let outcomes = scheduler.make_calls(calls).await?;
             let Some(outcome) = outcomes.into_iter().find(|outcome| outcome.verdict.kind.is_failure()) else {
                 return Ok(None);
             };

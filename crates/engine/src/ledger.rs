@@ -41,7 +41,7 @@ impl Ledger {
                 }
                 ledger.of_run.insert(record.number, record);
             } else {
-                ledger.figures.extend(figures(&record));
+                ledger.figures.push(record.verdict.verdict.figures.clone());
                 ledger.tracks.add_record(&record);
                 if record.state == PatchState::Rejected {
                     ledger.rejected.insert(record.proposal);
@@ -57,7 +57,7 @@ impl Ledger {
     }
 
     pub(crate) fn add_record(&mut self, record: &PatchRecord) {
-        let was_compared = record.verdict["was_compared"] == true;
+        let was_compared = record.verdict.verdict.was_compared;
         self.compared = match record.state {
             PatchState::Kept | PatchState::Reverted => 0,
             PatchState::Rejected => self.compared + u64::from(was_compared),
@@ -65,20 +65,13 @@ impl Ledger {
         if record.state == PatchState::Rejected {
             self.rejected.insert(record.proposal.clone());
         }
-        self.figures.extend(figures(record));
+        self.figures.push(record.verdict.verdict.figures.clone());
         self.tracks.add_record(record);
     }
 
     /// Recorded verdict and cost of the next proposal, if this run verified it before it was resumed.
     pub(crate) fn known_verdict(&self, proposal: &Proposal) -> Option<(Verdict, StepCost)> {
         let record = self.of_run.get(&self.next).filter(|record| record.proposal == proposal.id)?;
-        // An unreadable record is verified again.
-        let verdict = serde_json::from_value(record.verdict.clone()).ok()?;
-        Some((verdict, serde_json::from_value(record.cost.clone()).ok()?))
+        Some((record.verdict.verdict.clone(), record.cost))
     }
-}
-
-/// Measurements of a recorded patch, for the composite score.
-fn figures(record: &PatchRecord) -> Option<BTreeMap<String, f64>> {
-    serde_json::from_value(record.verdict["figures"].clone()).ok()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use menace_model::patches::PatchDetail;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
@@ -73,6 +74,13 @@ impl Proposal {
             Some(b'-') => (added, removed + 1),
             _ => (added, removed),
         })
+    }
+}
+
+impl From<&Proposal> for PatchDetail {
+    fn from(proposal: &Proposal) -> Self {
+        let Proposal { id, proposer, section, cause, why, gain, files, diff } = proposal.clone();
+        Self { id, proposer, section, cause, why, gain: Some(gain), files, diff }
     }
 }
 

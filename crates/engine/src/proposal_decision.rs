@@ -42,7 +42,7 @@ impl CycleRunner<'_> {
         };
         // The cost of asking was added to the budget when the proposer answered.
         self.budget.spend(&StepCost { seconds: cost.seconds, money: Some(0.0), ..StepCost::default() });
-        let mut record = self.record(&proposal, &verdict, &cost)?;
+        let mut record = self.record(&proposal, &verdict, &cost);
         self.store.record_patch(&record).await?;
         if verdict.kept {
             record.commit = Some(self.commit(&proposal, &verdict).await?);
@@ -146,15 +146,8 @@ impl CycleRunner<'_> {
         Ok((verdict, promoted, cost))
     }
 
-    fn record(
-        &self,
-        proposal: &Proposal,
-        verdict: &Verdict,
-        cost: &StepCost,
-    ) -> Result<PatchRecord, EngineError> {
-        let json =
-            |value: Result<serde_json::Value, serde_json::Error>| value.map_err(EngineError::Serialize);
-        Ok(PatchRecord {
+    fn record(&self, proposal: &Proposal, verdict: &Verdict, cost: &StepCost) -> PatchRecord {
+        PatchRecord {
             run: self.run.clone(),
             number: self.ledger.next,
             proposal: proposal.id.clone(),
@@ -163,10 +156,10 @@ impl CycleRunner<'_> {
             proposer: proposal.proposer.clone(),
             state: if verdict.kept { PatchState::Kept } else { PatchState::Rejected },
             at_ms: (self.now_ms)(),
-            detail: json(serde_json::to_value(proposal))?,
-            verdict: json(serde_json::to_value(verdict))?,
-            cost: json(serde_json::to_value(cost))?,
+            detail: proposal.into(),
+            verdict: verdict.clone().into(),
+            cost: *cost,
             commit: None,
-        })
+        }
     }
 }

@@ -88,11 +88,11 @@ fn score(record: &PatchRecord) -> Value {
         "proposer": record.proposer,
         "state": record.state,
         "at_ms": record.at_ms,
-        "gain": record.verdict["gain"],
-        "figures": record.verdict["figures"],
-        "score": record.verdict["score"],
+        "gain": record.verdict.verdict.gain,
+        "figures": record.verdict.verdict.figures,
+        "score": record.verdict.verdict.score,
         "cost": record.cost,
-        "why": record.detail["why"].as_str().map(scrubbed),
+        "why": scrubbed(&record.detail.why),
     })
 }
 
@@ -108,6 +108,7 @@ fn add(path: &Path, score: &Value) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use menace_model::patches::{PatchDetail, StepCost, Verdict};
     use menace_store::PatchState;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -123,9 +124,13 @@ mod tests {
             proposer: "transform:divide-by-zero".into(),
             state: PatchState::Kept,
             at_ms: 1,
-            detail: json!({"why": "a guard", "diff": "-secret code"}),
-            verdict: json!({"gain": 0.5, "score": 1.5}),
-            cost: json!({}),
+            detail: PatchDetail {
+                why: "a guard".into(),
+                diff: "-secret code".into(),
+                ..PatchDetail::default()
+            },
+            verdict: Verdict { gain: Some(0.5), score: Some(1.5), ..Verdict::default() }.into(),
+            cost: StepCost::default(),
             commit: None,
         }
     }

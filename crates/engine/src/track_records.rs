@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use menace_store::{PatchRecord, PatchState};
 
-use crate::budget::StepCost;
-
 /// Track records by name of the proposer.
 #[derive(Debug, Default)]
 pub(crate) struct TrackRecords(BTreeMap<&'static str, TrackRecord>);
@@ -30,8 +28,7 @@ impl TrackRecords {
     pub(crate) fn add_record(&mut self, record: &PatchRecord) {
         let name = if record.proposer.starts_with("llm:") { "llm" } else { "transforms" };
         let track = self.0.entry(name).or_default();
-        // An unreadable cost has no price and counts as unknown.
-        let cost: StepCost = serde_json::from_value(record.cost.clone()).unwrap_or_default();
+        let cost = record.cost;
         track.tried += 1.0;
         track.cpu_seconds += cost.cpu_seconds;
         match cost.money {
@@ -40,7 +37,7 @@ impl TrackRecords {
         }
         if record.state == PatchState::Kept {
             track.kept += 1.0;
-            track.gain += record.verdict["gain"].as_f64().unwrap_or(0.0);
+            track.gain += record.verdict.verdict.gain.unwrap_or(0.0);
         }
     }
 
@@ -62,7 +59,7 @@ impl TrackRecords {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use menace_model::patches::{PatchDetail, StepCost, Verdict};
 
     use super::*;
 
@@ -76,9 +73,9 @@ mod tests {
             proposer: proposer.into(),
             state,
             at_ms: 0,
-            detail: json!({}),
-            verdict: json!({"gain": 0.5}),
-            cost: serde_json::to_value(cost).unwrap(),
+            detail: PatchDetail::default(),
+            verdict: Verdict { gain: Some(0.5), ..Verdict::default() }.into(),
+            cost: *cost,
             commit: None,
         }
     }

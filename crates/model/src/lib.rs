@@ -13,12 +13,15 @@
 pub mod calls;
 mod error_details;
 pub mod faults;
+pub mod harness;
 pub mod ids;
 pub mod inventory;
 pub mod network;
+pub mod patches;
 pub mod pattern;
 pub mod presets;
 pub mod random;
+pub mod runs;
 pub mod sandbox;
 pub mod settings;
 

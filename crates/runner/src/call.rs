@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use menace_model::calls::Recipe;
+use menace_model::calls::CallSpec;
+use menace_model::harness::{CallRequest, HarnessRequest};
 use menace_model::inventory::SideEffect;
-use menace_sandbox::native::CallSpec;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::call_environment::{ACROSS, call_environment};
 use crate::callable_section::CallableSection;
@@ -98,47 +97,67 @@ impl Call {
 
     /// As `spec`, with the whole traceback from the harness.
     pub fn spec_with_traceback(&self) -> CallSpec {
-        let mut request = self.request();
-        request["traceback"] = true.into();
-        self.spec_of(request)
+        self.spec_of(CallRequest { traceback: true, ..self.request() })
     }
 
-    fn spec_of(&self, request: Value) -> CallSpec {
-        CallSpec::new(request)
+    fn spec_of(&self, request: CallRequest) -> CallSpec {
+        let kind = if self.examples { HarnessRequest::Examples } else { HarnessRequest::Call };
+        CallSpec::new(kind(request))
             .timeout(Duration::from_millis(self.timeout_ms))
             .limits(self.circumstances.limits)
-            .world(call_environment(self), self.needs_world)
+            .environment(call_environment(self), self.needs_world)
     }
 
-    pub(crate) fn request(&self) -> Value {
-        let stub = &self.stub;
-        let keywords: Value =
-            stub.keywords.iter().map(|(name, value)| (name.clone(), value.to_json())).collect();
-        let mut request = json!({
-            "kind": if self.examples { "examples" } else { "call" },
-            "module": self.module,
-            "function": self.function,
-            "owner": stub.owner.as_ref().map(Recipe::to_json),
-            "arguments": stub.arguments.iter().map(Recipe::to_json).collect::<Vec<_>>(),
-            "keywords": keywords,
-            "seed": self.seed,
-            "watch": stub.is_wrong || stub.is_doubtful,
-        });
-        if self.circumstances.proofs.contains(&FaultEvidence::Starved) {
-            request["load"] = self.circumstances.competitors().into();
-        } else if self.circumstances.within_ms.is_some() {
-            request["timed"] = true.into();
+    /// The request to the harness.
+    pub(crate) fn request(&self) -> CallRequest {
+        let (stub, profile) = (&self.stub, &self.circumstances);
+        let is_starved = profile.proofs.contains(&FaultEvidence::Starved);
+        CallRequest {
+            module: self.module.clone(),
+            function: self.function.clone(),
+            owner: stub.owner.clone(),
+            arguments: stub.arguments.clone(),
+            keywords: stub.keywords.clone(),
+            seed: self.seed,
+            watch: stub.is_wrong || stub.is_doubtful,
+            load: is_starved.then(|| profile.competitors()),
+            timed: !is_starved && profile.within_ms.is_some(),
+            across: self.across.then(|| ACROSS.as_secs_f64()),
+            cover: self.covers,
+            threads: profile.burst.map(|burst| burst.threads),
+            tasks: profile.burst.map(|burst| burst.tasks),
+            traceback: false,
         }
-        if self.across {
-            request["across"] = ACROSS.as_secs_f64().into();
-        }
-        if self.covers {
-            request["cover"] = true.into();
-        }
-        if let Some(burst) = self.circumstances.burst {
-            request["threads"] = burst.threads.into();
-            request["tasks"] = burst.tasks.into();
-        }
-        request
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_model::calls::Recipe;
+    use menace_model::runs::{StoredCall, StoredOutcome};
+    use serde::Deserialize;
+
+    use crate::classify::tests::{call, raw};
+    use crate::outcome::CallOutcome;
+    use crate::stubs::Stub;
+
+    #[test]
+    fn readers_of_the_store_understand_a_call_and_its_outcome() {
+        let stub = Stub {
+            owner: Some(Recipe::None),
+            arguments: vec![Recipe::Int(1)],
+            keywords: vec![("b".into(), Recipe::Bool(true))],
+            ..Stub::default()
+        };
+        let call = super::Call { seed: u64::MAX, ..call(&stub, "{}") };
+        let read = StoredCall::deserialize(&serde_json::to_value(&call).unwrap()).unwrap();
+        assert_eq!((read.path.as_deref(), read.line, read.seed), (Some("shop/cart.py"), Some(1), u64::MAX));
+        assert_eq!(read.stub.kwargs, stub.keywords);
+        assert_eq!(read.circumstances["scenario"], serde_json::json!(call.circumstances.scenario));
+        let error = crate::classify::tests::error("KeyError", false);
+        let outcome = CallOutcome::of(&raw(error), &call);
+        let read = StoredOutcome::deserialize(&serde_json::to_value(&outcome).unwrap()).unwrap();
+        assert_eq!(read.message(), Some("m"));
+        assert_eq!(read.facts, outcome.verdict.facts);
     }
 }

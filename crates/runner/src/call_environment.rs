@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use menace_model::calls::CallEnvironment;
 use menace_model::network::{FaultWindow, MockFault, MockResponse, MockRule, MockSpec};
-use menace_sandbox::native::CallEnvironment;
 use serde_json::{Map, Value, json};
 
 use crate::call::Call;

@@ -1,9 +1,8 @@
 //! Classification of raw outcomes.
 
-use menace_model::calls::{OutcomeKind, ReportedException};
+use menace_model::calls::{OutcomeKind, RawOutcome, ReportedException};
+use menace_model::harness::{CallReply, CallResult, HarnessReply};
 use menace_model::network::{DirectionCounts, FlowRequest};
-use menace_sandbox::native::RawOutcome;
-use serde_json::Value;
 
 use crate::call::Call;
 use crate::outcome::CallClassification;
@@ -34,13 +33,12 @@ pub fn classify(raw: &RawOutcome, call: &Call) -> CallClassification {
 }
 
 fn classify_result(raw: &RawOutcome, call: &Call) -> CallClassification {
-    let answer = raw.returned.as_ref();
-    let facts = answer.and_then(facts_of);
+    let reply = raw.reply.as_ref().and_then(HarnessReply::as_call);
     let verdict = |kind, reason: Option<String>| CallClassification {
         kind,
-        facts: facts.clone(),
+        facts: reply.and_then(CallReply::exception).cloned(),
         reason,
-        value: answer.and_then(|answer| answer["value"].as_str()).map(str::to_owned),
+        value: reply.and_then(CallReply::returned).and_then(|value| value.text.clone()),
     };
     if raw.timed_out {
         return verdict(OutcomeKind::Timeout, Some(format!("timed out after {} ms", call.timeout_ms)));
@@ -48,45 +46,58 @@ fn classify_result(raw: &RawOutcome, call: &Call) -> CallClassification {
     if raw.oom {
         return verdict(OutcomeKind::Oom, Some("memory limit exceeded".into()));
     }
-    // The harness exits with 0 after its answer; with any other exit status the answer cannot be trusted.
-    let Some(answer) = answer.filter(|_| raw.exit_code == Some(0)) else {
-        return classify_without_answer(raw);
+    // The harness exits with 0 after its reply; with any other exit status the reply cannot be trusted.
+    let reply = match raw.reply.as_ref().filter(|_| raw.exit_code == Some(0)) {
+        None => return classify_without_reply(raw),
+        Some(HarnessReply::Call(reply)) => reply,
+        Some(HarnessReply::Malformed { problem }) => {
+            let reason = format!("malformed reply of the harness: {problem}");
+            return verdict(OutcomeKind::HarnessError, Some(reason));
+        }
+        Some(_) => {
+            let reason = "the harness replied to another kind of request";
+            return verdict(OutcomeKind::HarnessError, Some(reason.into()));
+        }
     };
-    let took = answer["took_ms"].as_f64().unwrap_or(0.0);
+    let took = reply.took_ms.unwrap_or(0.0);
     if let Some(limit) = call.circumstances.within_ms.filter(|limit| took > *limit as f64) {
         return CallClassification::new(OutcomeKind::Timeout, format!("timed out after {limit} ms"));
     }
-    let stage = answer["stage"].as_str().unwrap_or_default();
-    let why = answer["why"].as_str().map(str::to_owned);
-    match (stage, &facts) {
-        ("done", _) if why.is_some() => verdict(OutcomeKind::Wrong, why),
-        ("done", _) => verdict(OutcomeKind::Ok, None),
+    match &reply.result {
+        CallResult::Returned(_) => verdict(OutcomeKind::Ok, None),
+        CallResult::ExampleDiffers(why) => verdict(OutcomeKind::Wrong, Some(why.clone())),
         // An object that does not accept a hostile or drifted field has rejected it.
-        ("build", _) if call.stub.hostile + call.stub.drifted > 0 => verdict(OutcomeKind::Void, why),
-        ("lookup" | "build", _) => verdict(OutcomeKind::HarnessError, why),
-        ("import", Some(facts)) if is_missing_dependency(facts) => verdict(
+        CallResult::NotBuilt(why) if call.stub.hostile + call.stub.drifted > 0 => {
+            verdict(OutcomeKind::Void, Some(why.clone()))
+        }
+        CallResult::NotFound(why) | CallResult::NotBuilt(why) => {
+            verdict(OutcomeKind::HarnessError, Some(why.clone()))
+        }
+        CallResult::ImportFailed(error) if is_missing_dependency(error) => verdict(
             OutcomeKind::HarnessError,
-            Some(format!("failed to import the module: {}", facts.message)),
+            Some(format!("failed to import the module: {}", error.message)),
         ),
-        ("call" | "import", Some(facts)) => {
-            let changed = answer["changed"].as_bool().unwrap_or(false);
-            let (kind, reason) = classify_exception(facts, &call.stub, &call.declared, raw, changed);
+        CallResult::ImportFailed(error) => {
+            let (kind, reason) = classify_exception(error, &call.stub, &call.declared, raw, false);
             verdict(kind, reason)
         }
-        _ => verdict(OutcomeKind::HarnessError, Some(format!("unexpected harness answer: {answer}"))),
+        CallResult::Raised { error, changed } => {
+            let (kind, reason) = classify_exception(error, &call.stub, &call.declared, raw, *changed);
+            verdict(kind, reason)
+        }
     }
 }
 
 /// Whether the required evidence was observed. Profiles that require none affect every call.
 fn has_evidence(raw: &RawOutcome, call: &Call) -> bool {
     let proofs = &call.circumstances.proofs;
+    // A process that ended before it could reply was in the middle of its call.
+    let reported = |is_seen: fn(&CallReply) -> bool| {
+        raw.reply.as_ref().is_none_or(|reply| reply.as_call().is_some_and(is_seen))
+    };
     let seen = |proof: &FaultEvidence| match proof {
-        FaultEvidence::Overlap => {
-            // A process that ended before it could answer was in the middle of its burst.
-            let overlapping = raw.returned.as_ref().map(|answer| answer["overlapping"].as_u64().unwrap_or(0));
-            overlapping.is_none_or(|overlapping| overlapping > 1)
-        }
-        FaultEvidence::Starved => raw.returned.as_ref().is_none_or(|answer| answer["starved"] == true),
+        FaultEvidence::Overlap => reported(|reply| reply.overlapping.is_some_and(|count| count > 1)),
+        FaultEvidence::Starved => reported(|reply| reply.starved == Some(true)),
         FaultEvidence::Memory => {
             let limit = call.circumstances.limits.memory.unwrap_or(u64::MAX);
             raw.usage.peak_rss_bytes.is_some_and(|peak| peak > limit / 2)
@@ -129,12 +140,8 @@ pub(crate) fn missing_evidence(proofs: &[FaultEvidence]) -> String {
     proofs.iter().map(word).collect::<Vec<_>>().join(", and ")
 }
 
-fn facts_of(answer: &Value) -> Option<ReportedException> {
-    serde_json::from_value(answer.get("error")?.clone()).ok()
-}
-
-/// Classifies a process that ended before the harness could answer.
-fn classify_without_answer(raw: &RawOutcome) -> CallClassification {
+/// Classifies a process that ended before the harness could reply.
+fn classify_without_reply(raw: &RawOutcome) -> CallClassification {
     let reason = match (raw.signal, raw.exit_code) {
         (Some(signal), _) => format!("killed by signal {signal}"),
         (None, Some(code)) => format!("the process exited with code {code}"),
@@ -192,34 +199,38 @@ fn classify_exception(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use serde_json::json;
+    use menace_model::harness::ReturnedValue;
 
     use super::*;
     use crate::stress::{CallsPerCell, StressProfile};
 
-    pub(crate) fn raw(answer: Value) -> RawOutcome {
-        RawOutcome {
-            returned: Some(answer),
-            exit_code: Some(0),
-            signal: None,
-            timed_out: false,
-            oom: false,
-            disk_full: false,
-            wall_ms: 1.0,
-            usage: menace_model::sandbox::ResourceUsage::default(),
-            stdout: String::new(),
-            stderr: String::new(),
-            truncated: false,
-            network: menace_model::network::NetworkReport::default(),
-            faults: Vec::new(),
+    pub(crate) fn raw(reply: CallReply) -> RawOutcome {
+        let reply = Some(HarnessReply::Call(reply));
+        RawOutcome { reply, exit_code: Some(0), wall_ms: 1.0, ..RawOutcome::default() }
+    }
+
+    fn done() -> CallReply {
+        CallReply::of(CallResult::Returned(ReturnedValue::default()))
+    }
+
+    fn exception(name: &str, raised: bool) -> ReportedException {
+        ReportedException {
+            exception: name.into(),
+            module: "builtins".into(),
+            bases: vec![name.into(), "Exception".into()],
+            message: "m".into(),
+            frames: vec![("a.py".into(), 3, "f".into())],
+            raised,
+            ..ReportedException::default()
         }
     }
 
-    fn error(exception: &str, raised: bool) -> Value {
-        json!({"stage": "call", "error": {
-            "exception": exception, "module": "builtins", "bases": [exception, "Exception"], "message": "m",
-            "frames": [["a.py", 3, "f"]], "raised": raised, "own_class": false, "refused": false,
-        }})
+    fn raises(error: ReportedException) -> CallReply {
+        CallReply::of(CallResult::Raised { error: Box::new(error), changed: false })
+    }
+
+    pub(crate) fn error(name: &str, raised: bool) -> CallReply {
+        raises(exception(name, raised))
     }
 
     pub(crate) fn call(stub: &Stub, preset: &str) -> Call {
@@ -242,8 +253,8 @@ pub(crate) mod tests {
         }
     }
 
-    fn kind(answer: Value, stub: &Stub) -> OutcomeKind {
-        classify(&raw(answer), &call(stub, "{}")).kind
+    fn kind(reply: CallReply, stub: &Stub) -> OutcomeKind {
+        classify(&raw(reply), &call(stub, "{}")).kind
     }
 
     #[test]
@@ -253,7 +264,7 @@ pub(crate) mod tests {
         assert_eq!(kind(error("ValueError", false), &stub), OutcomeKind::Crash);
         assert_eq!(kind(error("Gone", false), &stub), OutcomeKind::Rejected);
         assert_eq!(kind(error("MemoryError", false), &stub), OutcomeKind::Oom);
-        assert_eq!(kind(json!({"stage": "done"}), &stub), OutcomeKind::Ok);
+        assert_eq!(kind(done(), &stub), OutcomeKind::Ok);
     }
 
     #[test]
@@ -261,17 +272,16 @@ pub(crate) mod tests {
         let wrong = Stub { is_wrong: true, ..Stub::default() };
         assert_eq!(kind(error("TypeError", false), &wrong), OutcomeKind::Rejected);
         assert_eq!(kind(error("ZeroDivisionError", false), &wrong), OutcomeKind::Crash);
-        let mut changed = error("TypeError", false);
-        changed["changed"] = json!(true);
+        let error = Box::new(exception("TypeError", false));
+        let changed = CallReply::of(CallResult::Raised { error, changed: true });
         assert_eq!(kind(changed, &wrong), OutcomeKind::Crash);
     }
 
     #[test]
     fn limits_and_signals_have_their_own_kinds() {
-        let mut late = raw(Value::Null);
-        late.timed_out = true;
+        let late = RawOutcome { timed_out: true, ..RawOutcome::default() };
         assert_eq!(classify(&late, &call(&Stub::default(), "{}")).kind, OutcomeKind::Timeout);
-        let killed = RawOutcome { returned: None, signal: Some(11), exit_code: None, ..raw(Value::Null) };
+        let killed = RawOutcome { signal: Some(11), ..RawOutcome::default() };
         let verdict = classify(&killed, &call(&Stub::default(), "{}"));
         assert_eq!(
             (verdict.kind, verdict.reason.as_deref()),
@@ -281,31 +291,40 @@ pub(crate) mod tests {
 
     #[test]
     fn a_sandbox_refusal_is_denied_unless_the_code_raises_it() {
-        let mut refused = error("PermissionError", false);
-        refused["error"]["errno"] = json!(13);
-        assert_eq!(kind(refused.clone(), &Stub::default()), OutcomeKind::Denied);
-        refused["error"]["raised"] = json!(true);
-        assert_eq!(kind(refused, &Stub::default()), OutcomeKind::Rejected);
+        let refused =
+            |raised| raises(ReportedException { errno: Some(13), ..exception("PermissionError", raised) });
+        assert_eq!(kind(refused(false), &Stub::default()), OutcomeKind::Denied);
+        assert_eq!(kind(refused(true), &Stub::default()), OutcomeKind::Rejected);
     }
 
     #[test]
     fn a_call_without_evidence_is_void() {
         let stub = Stub::default();
         let of = |raw: &RawOutcome, preset: &str| classify(raw, &call(&stub, preset)).kind;
-        let mut done = raw(json!({"stage": "done", "took_ms": 700.0}));
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Void);
-        done.returned.as_mut().unwrap()["starved"] = true.into();
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Ok);
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Void);
-        done.usage.peak_rss_bytes = Some(40 << 20);
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Ok);
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "disk"}"#), OutcomeKind::Void);
+        let slow = CallReply { took_ms: Some(700.0), ..done() };
+        let mut ended = raw(slow.clone());
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Void);
+        ended.reply = Some(HarnessReply::Call(CallReply { starved: Some(true), ..slow }));
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Ok);
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Void);
+        ended.usage.peak_rss_bytes = Some(40 << 20);
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Ok);
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "disk"}"#), OutcomeKind::Void);
         let crashed = raw(error("KeyError", false));
         assert_eq!(of(&crashed, r#"{"FAILURE_MODES": "concurrency_spike"}"#), OutcomeKind::Crash);
-        let forged = RawOutcome { exit_code: Some(1), ..raw(json!({"stage": "done"})) };
+        let forged = RawOutcome { exit_code: Some(1), ..raw(done()) };
         assert_eq!(of(&forged, "{}"), OutcomeKind::Crash);
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "concurrency_spike"}"#), OutcomeKind::Void);
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 0.5}"#), OutcomeKind::Timeout);
-        assert_eq!(of(&done, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 1}"#), OutcomeKind::Ok);
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "concurrency_spike"}"#), OutcomeKind::Void);
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 0.5}"#), OutcomeKind::Timeout);
+        assert_eq!(of(&ended, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 1}"#), OutcomeKind::Ok);
+    }
+
+    #[test]
+    fn a_malformed_reply_is_a_harness_error() {
+        let malformed = HarnessReply::Malformed { problem: "unknown field `x`".into() };
+        let verdict =
+            classify(&RawOutcome { reply: Some(malformed), ..raw(done()) }, &call(&Stub::default(), "{}"));
+        assert_eq!(verdict.kind, OutcomeKind::HarnessError);
+        assert_eq!(verdict.reason.as_deref(), Some("malformed reply of the harness: unknown field `x`"));
     }
 }

@@ -23,17 +23,16 @@ pub struct ModuleCoverage {
 
 /// Coverage of each module that has executable lines in callable sections.
 pub(crate) fn coverage(targets: &[CallableSection], outcomes: &[CallOutcome]) -> Vec<ModuleCoverage> {
-    let mut executable: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    let mut executable: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for target in targets {
         if let Some(SectionDescription::Callable { lines, .. }) = &target.described {
             let of_module = executable.entry(&target.path).or_default();
-            of_module.extend(lines.iter().map(|line| u64::from(*line)));
+            of_module.extend(lines);
         }
     }
-    let mut reached: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
-    for lines in outcomes.iter().filter_map(|outcome| outcome.measures.as_ref()?.seen["lines"].as_object()) {
+    let mut reached: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for lines in outcomes.iter().filter_map(reached_lines) {
         for (path, numbers) in lines {
-            let numbers = numbers.as_array().into_iter().flatten().filter_map(serde_json::Value::as_u64);
             reached.entry(path).or_default().extend(numbers);
         }
     }
@@ -51,4 +50,9 @@ pub(crate) fn coverage(targets: &[CallableSection], outcomes: &[CallOutcome]) ->
             }
         })
         .collect()
+}
+
+/// Lines that a call reached, by path.
+fn reached_lines(outcome: &CallOutcome) -> Option<&BTreeMap<String, Vec<u32>>> {
+    outcome.measures.as_ref()?.seen.as_ref()?.lines.as_ref()
 }

@@ -12,9 +12,8 @@ use menace_sandbox::SandboxError;
 use tokio::task::JoinHandle;
 
 use crate::call::Call;
-use crate::executor::CallExecutor;
 use crate::outcome::CallOutcome;
-use crate::shrink_search::make_call;
+use crate::scheduler::CallScheduler;
 
 /// Duration after which a call probably waits for an upstream that does not answer.
 const SUSPICIOUS: Duration = Duration::from_secs(3);
@@ -68,30 +67,30 @@ impl RerunStarter {
     /// if the first call timed out.
     pub(crate) async fn make_call(
         &self,
-        executor: &Arc<dyn CallExecutor>,
+        scheduler: &CallScheduler,
         call: &Call,
-    ) -> (Result<Vec<CallOutcome>, SandboxError>, Option<RerunHandle>) {
-        self.make_call_unless(tokio::time::sleep(SUSPICIOUS), executor, call).await
+    ) -> Result<(CallOutcome, Option<RerunHandle>), SandboxError> {
+        self.make_call_unless(tokio::time::sleep(SUSPICIOUS), scheduler, call).await
     }
 
     async fn make_call_unless(
         &self,
         too_long: impl Future<Output = ()>,
-        executor: &Arc<dyn CallExecutor>,
+        scheduler: &CallScheduler,
         call: &Call,
-    ) -> (Result<Vec<CallOutcome>, SandboxError>, Option<RerunHandle>) {
-        let first = make_call(executor, call);
+    ) -> Result<(CallOutcome, Option<RerunHandle>), SandboxError> {
+        let first = scheduler.make_call(call);
         tokio::pin!(first);
         let outcome = tokio::select! {
             outcome = &mut first => Some(outcome),
             () = too_long, if call.circumstances.disturbs_network() => None,
         };
         if let Some(outcome) = outcome {
-            return (outcome.map(|outcome| vec![outcome]), None);
+            return Ok((outcome?, None));
         }
         let twin = self.is_first_of(call).then(|| {
-            let (executor, call) = (Arc::clone(executor), call.clone());
-            tokio::spawn(async move { make_call(&executor, &call).await })
+            let (scheduler, call) = (scheduler.clone(), call.clone());
+            tokio::spawn(async move { scheduler.make_call(&call).await })
         });
         let outcome = first.await;
         let ended = outcome.as_ref().map_or(true, |one| one.verdict.kind != OutcomeKind::Timeout);
@@ -100,7 +99,7 @@ impl RerunStarter {
             // The call was slow but ended; another one of the section may time out.
             self.forget(call);
         }
-        (outcome.map(|outcome| vec![outcome]), twin.filter(|_| !ended))
+        Ok((outcome?, twin.filter(|_| !ended)))
     }
 
     fn is_first_of(&self, call: &Call) -> bool {
@@ -122,13 +121,13 @@ mod tests {
     use std::pin::Pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use menace_sandbox::native::{CallSpec, RawOutcome};
-    use serde_json::{Value, json};
+    use menace_model::calls::{CallSpec, RawOutcome};
+    use menace_model::harness::{CallReply, CallResult, ReturnedValue};
     use tokio::sync::Semaphore;
 
     use super::*;
     use crate::classify::tests::{call, raw};
-    use crate::executor::BatchFuture;
+    use crate::executor::{BatchFuture, CallExecutor};
     use crate::stubs::Stub;
 
     /// Executor whose calls block until the test releases them.
@@ -146,8 +145,8 @@ mod tests {
             Box::pin(async move {
                 self.begun.fetch_add(1, Ordering::Relaxed);
                 self.gate.acquire().await.expect("the semaphore is never closed").forget();
-                let returned = if self.ends { json!({"stage": "done"}) } else { Value::Null };
-                Ok(RawOutcome { timed_out: !self.ends, ..raw(returned) })
+                let done = CallReply::of(CallResult::Returned(ReturnedValue::default()));
+                Ok(RawOutcome { timed_out: !self.ends, ..raw(done) })
             })
         }
 
@@ -172,10 +171,12 @@ mod tests {
             }
             held.gate.add_permits(2);
         };
-        let made = twins.make_call_unless(std::future::ready(()), &executor, &call);
-        let ((outcomes, twin), ()) = tokio::join!(made, release);
+        let scheduler = CallScheduler::new(&executor, 1);
+        let made = twins.make_call_unless(std::future::ready(()), &scheduler, &call);
+        let (made, ()) = tokio::join!(made, release);
+        let (outcome, twin) = made.unwrap();
         assert_eq!(held.begun.load(Ordering::Relaxed), under_way);
-        (outcomes.unwrap()[0].verdict.kind, twin)
+        (outcome.verdict.kind, twin)
     }
 
     const DISTURBED: &str = r#"{"FAILURE_MODES": "flaky_upstream"}"#;

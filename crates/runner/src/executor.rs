@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use menace_model::calls::{CallSpec, RawOutcome};
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::{CallSpec, RawOutcome, ZygotePool};
+use menace_sandbox::native::ZygotePool;
 
 /// Executor of isolated calls, on this machine or on another.
 pub trait CallExecutor: Send + Sync {

@@ -1,7 +1,6 @@
 //! Calls every section of a repository: generates inputs, applies stress profiles, executes the calls and classifies
 //! their outcomes.
 
-mod batch_executor;
 mod call;
 mod call_environment;
 mod callable_section;
@@ -20,6 +19,7 @@ mod regression_test;
 mod report;
 mod rerun;
 mod run;
+mod scheduler;
 mod self_test;
 mod shrink_search;
 mod smaller_inputs;
@@ -28,7 +28,6 @@ mod stress;
 mod stubs;
 mod workflow;
 
-pub use batch_executor::make_calls;
 pub use call::Call;
 pub use callable_section::{CallableSection, callable_sections, roots};
 pub use cell_usage::CellUsage;
@@ -46,11 +45,11 @@ pub use report::{DistinctFailure, HarnessError, RunReport, SectionCell};
 pub use run::{
     CallJournal, JournalFuture, RecordedCall, RunContext, RunEnd, RunError, RunObserver, RunOptions, run,
 };
+pub use scheduler::CallScheduler;
 pub use self_test::{
     JunitError, TestCase, TestCounts, TestFileOptions, TestFileOutcome, TestOutcome, read_junit,
     run_test_files,
 };
-pub use shrink_search::make_call;
 pub use statistics::wilson;
 pub use stress::{BurstSize, CallsPerCell, FaultEvidence, StressProfile, UpstreamFault};
 pub use stubs::{ArgumentSource, ConstructorSections, GivenStub, InputStrategy, Stub, stub};

@@ -1,7 +1,7 @@
 //! Success of calls across a window in which the network is faulty.
 
+use menace_model::harness::RepeatedCall;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::call_environment::WINDOW;
 
@@ -19,57 +19,58 @@ pub struct NetworkRecovery {
 }
 
 impl NetworkRecovery {
-    /// Computes the shares from the calls that the harness recorded: begin and end of each in milliseconds, and
-    /// whether it succeeded. `None` if no call ended before the window, because there is nothing to compare with.
-    pub(crate) fn of(repeats: &Value) -> Option<Self> {
+    /// Computes the shares from the calls that the harness recorded. `None` if no call ended before the window, because
+    /// there is nothing to compare with.
+    pub(crate) fn of(repeats: &[RepeatedCall]) -> Option<Self> {
         let (from, until) = (WINDOW.from.as_secs_f64() * 1e3, WINDOW.until.as_secs_f64() * 1e3);
-        let repeats: Vec<(f64, f64, bool)> = serde_json::from_value(repeats.clone()).ok()?;
         let share = |is_meant: &dyn Fn(f64, f64) -> bool| {
             let meant: Vec<bool> = repeats
                 .iter()
-                .filter(|(began, ended, _)| is_meant(*began, *ended))
-                .map(|(.., well)| *well)
+                .filter(|call| is_meant(call.began_ms, call.ended_ms))
+                .map(|call| call.succeeded)
                 .collect();
             let well = meant.iter().filter(|well| **well).count();
             (!meant.is_empty()).then(|| well as f64 / meant.len() as f64)
         };
-        let first_well = repeats.iter().find(|(_, ended, well)| *well && *ended >= until);
+        let first_well = repeats.iter().find(|call| call.succeeded && call.ended_ms >= until);
         Some(Self {
             before: share(&|_, ended| ended <= from)?,
             during: share(&|began, ended| began < until && ended > from),
             after: share(&|began, _| began >= until),
-            recovery_ms: first_well.map(|(_, ended, _)| ended - until),
+            recovery_ms: first_well.map(|call| call.ended_ms - until),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    fn recovery(repeats: &[(f64, f64, bool)]) -> Option<NetworkRecovery> {
+        NetworkRecovery::of(&repeats.iter().copied().map(RepeatedCall::from).collect::<Vec<_>>())
+    }
 
     #[test]
     fn calls_are_counted_where_they_ran() {
-        let repeats = json!([
-            [0.0, 10.0, true],
-            [100.0, 110.0, true],
-            [480.0, 700.0, false],
-            [720.0, 990.0, false],
-            [995.0, 1150.0, false],
-            [1160.0, 1170.0, true],
-            [1200.0, 1210.0, false],
-        ]);
-        let recovery = NetworkRecovery::of(&repeats).unwrap();
+        let recovery = recovery(&[
+            (0.0, 10.0, true),
+            (100.0, 110.0, true),
+            (480.0, 700.0, false),
+            (720.0, 990.0, false),
+            (995.0, 1150.0, false),
+            (1160.0, 1170.0, true),
+            (1200.0, 1210.0, false),
+        ])
+        .unwrap();
         assert_eq!((recovery.before, recovery.during, recovery.after), (1.0, Some(0.0), Some(0.5)));
         assert_eq!(recovery.recovery_ms, Some(170.0));
     }
 
     #[test]
     fn without_a_call_before_there_is_nothing_to_compare_with() {
-        assert_eq!(NetworkRecovery::of(&json!([[0.0, 1500.0, true]])), None);
-        assert_eq!(NetworkRecovery::of(&Value::Null), None);
-        let never = NetworkRecovery::of(&json!([[0.0, 10.0, true], [20.0, 2100.0, false]])).unwrap();
+        assert_eq!(recovery(&[(0.0, 1500.0, true)]), None);
+        assert_eq!(recovery(&[]), None);
+        let never = recovery(&[(0.0, 10.0, true), (20.0, 2100.0, false)]).unwrap();
         assert_eq!((never.after, never.recovery_ms), (None, None));
     }
 }

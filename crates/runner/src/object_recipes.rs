@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use menace_model::calls::{Recipe, SectionDescription, ValueShape};
+use menace_model::calls::{CallSpec, Recipe, SectionDescription, ValueShape};
+use menace_model::harness::{BuildRequest, HarnessReply, HarnessRequest, StagedReply};
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::CallSpec;
-use serde_json::json;
-use tokio::task::JoinSet;
 
 use crate::callable_section::CallableSection;
 use crate::executor::CallExecutor;
+use crate::scheduler::{UNLIMITED, run_all};
 use crate::stubs::{ConstructorSections, object_candidates};
 
 /// Number of ways to construct an object that are tried.
@@ -91,28 +90,23 @@ async fn try_all(
     constructors: &ConstructorSections,
     owners: &mut ObjectRecipes,
 ) -> Result<(), SandboxError> {
-    let mut tried = JoinSet::new();
-    for (class, (module, shape)) in classes {
-        let candidates = object_candidates(class, shape, CANDIDATES, seed, constructors, owners);
-        let recipes: Vec<_> = candidates.iter().map(Recipe::to_json).collect();
-        let spec =
-            CallSpec::new(json!({"kind": "build", "module": module, "recipes": recipes})).timeout(LONGEST);
+    let known = &*owners;
+    let jobs = classes.iter().map(|(class, (module, shape))| {
+        let candidates = object_candidates(class, shape, CANDIDATES, seed, constructors, known);
+        let request = BuildRequest { module: module.clone(), recipes: candidates.clone() };
+        let spec = CallSpec::new(HarnessRequest::Build(request)).timeout(LONGEST);
         let executor = Arc::clone(executor);
         let class = class.clone();
-        tried.spawn(async move { (class, candidates, executor.execute(&spec).await) });
-    }
-    while let Some(finished) = tried.join_next().await {
-        let (class, candidates, outcome) = finished
-            .map_err(|error| SandboxError::Protocol(format!("a construction task failed: {error}")))?;
-        let answer = outcome?.returned.unwrap_or_default();
-        let works =
-            |index: usize| answer["made"].get(index).and_then(serde_json::Value::as_bool).unwrap_or(false);
-        let made: Vec<Recipe> = candidates
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| works(*index))
-            .map(|(_, recipe)| recipe)
-            .collect();
+        async move { Ok::<_, SandboxError>((class, candidates, executor.execute(&spec).await?)) }
+    });
+    let tried = run_all(UNLIMITED, jobs, || {}).await?;
+    for (class, candidates, outcome) in tried {
+        let works = match outcome.reply {
+            Some(HarnessReply::Build(StagedReply::Done(reply))) => reply.made,
+            _ => Vec::new(),
+        };
+        let made: Vec<Recipe> =
+            candidates.into_iter().zip(works).filter(|(_, works)| *works).map(|(recipe, _)| recipe).collect();
         if !made.is_empty() {
             owners.0.insert(class, made);
         }

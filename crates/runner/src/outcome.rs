@@ -1,11 +1,13 @@
 //! The outcome of one call: its classification and its measurements.
 
-use menace_model::calls::{OutcomeKind, ReportedException};
+use menace_model::calls::{OutcomeKind, RawOutcome, ReportedException};
 use menace_model::faults::FaultCount;
+use menace_model::harness::{CallObservations, HarnessReply};
 use menace_model::network::FlowRecord;
-use menace_sandbox::native::RawOutcome;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::call::Call;
+use crate::classify::classify;
 
 /// Classification of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,9 +59,9 @@ pub struct CallMeasurements {
     /// Time during which the CPU quota throttled the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled_ms: Option<f64>,
-    /// Counts of the harness: files, connections, threads, tasks, lines.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub seen: Value,
+    /// Observations inside Python: files, connections, threads, tasks, lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<CallObservations>,
     /// Calls of a burst that finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<u64>,
@@ -85,26 +87,20 @@ const KEPT_OUTPUT: usize = 2000;
 impl CallMeasurements {
     /// Takes the measurements from a raw outcome.
     pub fn of(raw: &RawOutcome) -> Self {
+        let reply = raw.reply.as_ref().and_then(HarnessReply::as_call);
         Self {
             wall_ms: raw.wall_ms,
             cpu_user_ms: raw.usage.cpu_user_ms,
             cpu_system_ms: raw.usage.cpu_system_ms,
             peak_rss_bytes: raw.usage.peak_rss_bytes,
             cpu_throttled_ms: raw.usage.cpu_throttled_ms,
-            seen: raw.returned.as_ref().map_or(Value::Null, |answer| answer["seen"].clone()),
-            finished: raw.returned.as_ref().and_then(|answer| answer["finished"].as_u64()),
+            seen: reply.and_then(|reply| reply.seen.clone()),
+            finished: reply.and_then(|reply| reply.finished),
             flows: raw.network.flows.iter().take(KEPT_FLOWS).cloned().collect(),
             faults: raw.faults.clone(),
             stdout: beginning(&raw.stdout),
             stderr: beginning(&raw.stderr),
         }
-    }
-}
-
-impl CallMeasurements {
-    /// Count of one kind of event; `None` if the harness reported no counts.
-    pub(crate) fn observed_count(&self, kind: &str) -> Option<u64> {
-        self.seen.as_object().map(|seen| seen.get(kind).and_then(Value::as_u64).unwrap_or(0))
     }
 }
 
@@ -122,4 +118,16 @@ pub struct CallOutcome {
     /// Measurements; `None` if the call was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<CallMeasurements>,
+}
+
+impl CallOutcome {
+    /// Classifies a call that was made.
+    pub fn of(raw: &RawOutcome, call: &Call) -> Self {
+        Self { verdict: classify(raw, call), measures: Some(CallMeasurements::of(raw)) }
+    }
+
+    /// Outcome of a call that was not made.
+    pub(crate) fn not_made(reason: impl Into<String>) -> Self {
+        Self { verdict: CallClassification::new(OutcomeKind::Void, reason), measures: None }
+    }
 }

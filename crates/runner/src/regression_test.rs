@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use menace_model::calls::{HELPERS, OutcomeKind, SourceRequirements, python_literal, qualified_source};
 
-use menace_sandbox::native::CallLimits;
+use menace_model::calls::CallLimits;
 
 use crate::call::Call;
 

@@ -232,7 +232,7 @@ impl CellCalls<'_> {
         let (_, outcome) = self.calls().find(|(call, _)| call.purpose == CallPurpose::Window)?;
         // Without evidence in the window there is nothing to recover from.
         let happened = outcome.verdict.kind == OutcomeKind::Ok;
-        NetworkRecovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
+        NetworkRecovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen.as_ref()?.repeats)
     }
 }
 
@@ -408,4 +408,81 @@ fn weight(kind: OutcomeKind, profile: &crate::stress::StressProfile) -> u32 {
         _ => 1,
     };
     likely * bad
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_model::calls::Recipe;
+    use menace_model::runs::StoredReport;
+    use serde::Deserialize;
+
+    use super::*;
+
+    fn failure() -> DistinctFailure {
+        DistinctFailure {
+            section: "a:f".into(),
+            path: "a.py".into(),
+            line: 3,
+            scenario: "normal".into(),
+            kind: OutcomeKind::Crash,
+            exception: Some("KeyError".into()),
+            message: "'x'".into(),
+            input: Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() },
+            count: 2,
+            reach: 1,
+            call: None,
+            replay: None,
+            number: 0,
+            verdict: CallClassification::new(OutcomeKind::Crash, ""),
+            example: None,
+            others: Vec::new(),
+            weight: 0,
+        }
+    }
+
+    #[test]
+    fn readers_of_the_store_understand_a_report() {
+        let cell = SectionCell {
+            section: "a:f".into(),
+            scenario: "flaky_upstream".into(),
+            severity: Some("low".into()),
+            n: 3,
+            kinds: [("ok", 1), ("rejected", 1), ("crash", 1)].into(),
+            robustness: Some(2.0 / 3.0),
+            interval: Some(wilson(2, 3)),
+            void_reason: None,
+            network_latency_ms: None,
+            recovery: None,
+            usage: CellUsage::default(),
+        };
+        let error = HarnessError { section: "a:g".into(), reason: "no signature".into(), reached: false };
+        let report = RunReport {
+            version: 1,
+            run: None,
+            seed: 1,
+            sections: 2,
+            reached: 1,
+            calls: 3,
+            seconds: 0.5,
+            cells: vec![cell],
+            failures: vec![failure()],
+            flaky: Vec::new(),
+            coverage: Vec::new(),
+            harness_errors: vec![error],
+        };
+        let written = serde_json::to_value(&report).unwrap();
+        let read = StoredReport::deserialize(&written).unwrap();
+        assert_eq!(
+            (read.sections, read.reached, read.calls, read.seconds),
+            (Some(2), Some(1), Some(3), Some(0.5))
+        );
+        let cell = &read.cells.unwrap()[0];
+        assert_eq!((cell.section.as_str(), cell.severity.as_deref()), ("a:f", Some("low")));
+        assert_eq!((cell.n, cell.ok, cell.rejected), (3, 1, 1));
+        let failure = &read.failures[0];
+        assert_eq!((failure.kind.as_str(), failure.exception.as_deref()), ("crash", Some("KeyError")));
+        assert_eq!((failure.path.as_str(), failure.line), ("a.py", 3));
+        assert_eq!(failure.input.args, [Recipe::Int(1)]);
+        assert_eq!(read.harness_errors[0].section, "a:g");
+    }
 }

@@ -1,21 +1,18 @@
 //! Reruns of failing calls: whether a failure repeats, and the smallest input that triggers it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::time::Instant;
 
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
-use tokio::task::JoinSet;
 
 use crate::call::Call;
 use crate::early_reruns::{EarlyReruns, RerunHandle};
-use crate::executor::CallExecutor;
 use crate::outcome::{CallClassification, CallOutcome};
 use crate::plan::{CallPlan, PlanInputs};
 use crate::report::{DistinctFailure, FailureExample, RunReport};
 use crate::run::{CallJournal, RecordedCall, RunContext, RunError, RunOptions};
-use crate::shrink_search::{FailureSignature, ShrinkOutcome, make_call, shrink_failure};
+use crate::scheduler::{CallScheduler, run_all};
+use crate::shrink_search::{FailureSignature, ShrinkOutcome, shrink_failure};
 
 /// Reruns every failure and shrinks its input, several concurrently. A failure that does not repeat is flaky.
 pub(crate) async fn rerun_failures(
@@ -25,45 +22,34 @@ pub(crate) async fn rerun_failures(
     options: &RunOptions,
     mut repetitions: EarlyReruns,
 ) -> Result<(), RunError> {
-    let mut waiting: VecDeque<PendingRerun> = VecDeque::new();
+    let mut waiting = Vec::new();
     for (index, failure) in std::mem::take(&mut report.failures).into_iter().enumerate() {
         // Calls of the plan have the first numbers.
         let number = (plan.calls.len() + index) as u64;
-        waiting.push_back(PendingRerun::new(number, failure, |number| {
-            plan.call(number, planning, options.timeout)
-        }));
+        waiting
+            .push(PendingRerun::new(number, failure, |number| plan.call(number, planning, options.timeout)));
     }
     // Failures whose rerun is already running come last, so that the rerun can finish meanwhile.
-    waiting
-        .make_contiguous()
-        .sort_by_key(|suspect| suspect.first().is_some_and(|number| repetitions.has(number)));
+    waiting.sort_by_key(|suspect| suspect.first().is_some_and(|number| repetitions.has(number)));
     context.progress.shrinking(waiting.len());
-    let mut under_way = JoinSet::new();
-    let mut results = BTreeMap::new();
-    loop {
-        while under_way.len() < options.parallel && !*context.stop.borrow() {
-            let Some(suspect) = waiting.pop_front() else { break };
-            let executor = Arc::clone(context.executor);
-            // A failure that another run has already shrunk is only rerun.
-            let is_known = suspect
-                .calls
-                .iter()
-                .any(|(_, call)| context.ledger.outcome_of_identical_call(call).is_some());
-            let calls = if is_known { 0 } else { options.shrinking / suspect.cost_factor() };
-            let is_settled = suspect.has_timed_out_repeatedly(context.ledger);
-            let repetition = suspect.first().and_then(|number| repetitions.take(number));
-            under_way.spawn(async move {
-                let (began, number, name) = (Instant::now(), suspect.number, suspect.name());
-                let result = suspect.rerun(&executor, (calls, is_settled), repetition).await;
-                tracing::debug!("{name}: reran in {} ms", began.elapsed().as_millis());
-                (number, result)
-            });
+    let scheduler = CallScheduler::new(context.executor, options.parallel);
+    let jobs = waiting.into_iter().take_while(|_| !*context.stop.borrow()).map(|suspect| {
+        // A failure that another run has already shrunk is only rerun.
+        let is_known =
+            suspect.calls.iter().any(|(_, call)| context.ledger.outcome_of_identical_call(call).is_some());
+        let calls = if is_known { 0 } else { options.shrinking / suspect.cost_factor() };
+        let is_settled = suspect.has_timed_out_repeatedly(context.ledger);
+        let repetition = suspect.first().and_then(|number| repetitions.take(number));
+        let scheduler = scheduler.clone();
+        async move {
+            let (began, number, name) = (Instant::now(), suspect.number, suspect.name());
+            let result = suspect.rerun(&scheduler, (calls, is_settled), repetition).await;
+            tracing::debug!("{name}: reran in {} ms", began.elapsed().as_millis());
+            result.map(|result| (number, result))
         }
-        let Some(finished) = under_way.join_next().await else { break };
-        let (number, result) = finished.map_err(rerun_task_error)?;
-        results.insert(number, result?);
-        context.progress.shrunk();
-    }
+    });
+    let mut results = run_all(options.parallel, jobs, || context.progress.shrunk()).await?;
+    results.sort_by_key(|(number, _)| *number);
     for (number, result) in results {
         match result {
             RerunOutcome::Again(mut failure, call, outcome) => {
@@ -126,7 +112,7 @@ impl PendingRerun {
     /// Reruns the failure, unless that is settled, and shrinks its input with at most `calls` calls.
     async fn rerun(
         mut self,
-        executor: &Arc<dyn CallExecutor>,
+        scheduler: &CallScheduler,
         (calls, is_settled): (usize, bool),
         mut repetition: Option<RerunHandle>,
     ) -> Result<RerunOutcome, SandboxError> {
@@ -139,9 +125,9 @@ impl PendingRerun {
         for (failure, call) in self.calls {
             let first = match repetition.take() {
                 Some(repetition) => repetition.await.map_err(rerun_task_error)??,
-                None => make_call(executor, &call).await?,
+                None => scheduler.make_call(&call).await?,
             };
-            match shrink_failure(executor, &call, first, &FailureSignature::of(&failure.verdict), calls)
+            match shrink_failure(scheduler, &call, first, &FailureSignature::of(&failure.verdict), calls)
                 .await?
             {
                 ShrinkOutcome::Smallest(smallest) => {

@@ -11,21 +11,20 @@ use menace_model::{ErrorClass, ErrorDetails};
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tracing::{Instrument, info_span};
 
 use crate::call::{Call, uses_network};
 use crate::callable_section::CallableSection;
 use crate::classify::missing_evidence;
 use crate::describe::describe;
-use crate::early_reruns::{EarlyReruns, RerunHandle};
+use crate::early_reruns::{EarlyReruns, RerunStarter};
 use crate::executor::CallExecutor;
 use crate::object_recipes::find_object_recipes;
 use crate::outcome::{CallClassification, CallOutcome};
 use crate::plan::{CallPlan, CallPurpose, PlanInputs, PlannedPreset, plan};
 use crate::report::RunReport;
 use crate::rerun::rerun_failures;
-use crate::shrink_search::make_call_batch;
+use crate::scheduler::{BatchPurpose, CallBatch, CallNeeds, CallScheduler, CallSource, FinishedBatch};
 use crate::stress::FaultEvidence;
 use crate::stubs::{ArgumentSource, GivenStub};
 
@@ -185,17 +184,11 @@ pub async fn run(
     }
     context.ledger.planned(plan.calls.len() as u64, &digest).await.map_err(RunError::Ledger)?;
     let began = Instant::now();
-    let mut execution = PlanExecution {
-        plan: &plan,
-        planning: &planning,
-        options,
-        outcomes: BTreeMap::new(),
-        carried: Vec::new(),
-        waiting: 0,
-        repetitions: EarlyReruns::default(),
-    };
+    let mut execution = PlanExecution::new(&plan, &planning, options, context);
+    let scheduler = CallScheduler::new(context.executor, options.parallel);
     let calls = info_span!("calls", planned = plan.calls.len().cast_signed());
-    if !execution.run(context).instrument(calls).await? {
+    scheduler.run(&mut execution).instrument(calls).await?;
+    if execution.outcomes.len() < plan.calls.len() {
         let made = execution.outcomes.len();
         return Ok(RunEnd::Interrupted { made, planned: plan.calls.len() });
     }
@@ -222,131 +215,120 @@ fn digest(plan: &CallPlan) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// Calls that are made together, with their numbers.
-type CallBatch = Vec<(usize, Call)>;
-
-fn waits_for_network(batch: &[(usize, Call)]) -> bool {
-    batch.iter().any(|(_, call)| call.circumstances.disturbs_network())
-}
-
-/// A finished batch with its outcomes, and a rerun that was started meanwhile.
-struct FinishedBatch {
-    batch: CallBatch,
-    outcomes: Result<Vec<CallOutcome>, SandboxError>,
-    twin: Option<RerunHandle>,
-}
-
-/// Maximum number of calls that are lost when menace is killed, and that one hanging call delays.
-const LARGEST_BATCH: usize = 48;
-/// Calls under a CPU quota take long, and no other call can be made until the last of them has ended.
-const LARGEST_STARVING: usize = 8;
-
+/// The calls of a plan: which were made, and what is next.
 struct PlanExecution<'a> {
     plan: &'a CallPlan,
     planning: &'a PlanInputs<'a>,
     options: &'a RunOptions,
+    context: &'a RunContext<'a>,
+    /// Number of the next call.
+    next: usize,
+    /// Calls of the baseline may still be under way.
+    is_baseline_open: bool,
     outcomes: BTreeMap<usize, CallOutcome>,
     /// Outcomes of other runs, to be recorded in this one.
     carried: Vec<RecordedCall>,
-    /// Batches in progress that wait for the network.
-    waiting: usize,
     /// Reruns of calls that timed out waiting for the network, which run while other calls are made.
     repetitions: EarlyReruns,
 }
 
-impl PlanExecution<'_> {
-    /// Makes the calls, a bounded number of them concurrently; false when the user interrupted the run.
-    async fn run(&mut self, context: &mut RunContext<'_>) -> Result<bool, RunError> {
-        let known = context.ledger.known();
-        for (number, outcome) in known {
-            let number = usize::try_from(number).unwrap_or(usize::MAX);
-            if number < self.plan.calls.len() {
-                self.outcomes.insert(number, outcome);
-            }
-        }
-        context.progress.planned(self.plan.calls.len(), self.outcomes.len());
-        let mut under_way = JoinSet::new();
-        let (mut number, mut is_baseline_open, mut was_starving) = (0, false, false);
-        while number < self.plan.calls.len() {
-            let next = &self.planning.presets[self.plan.calls[number].preset].circumstances;
-            let is_starving = next.proofs.contains(&FaultEvidence::Starved);
-            // A call that is compared with a baseline call needs the outcome of that one, and starving calls must not
-            // overlap with any others.
-            let waits = (is_baseline_open && next.is_paired()) || is_starving != was_starving;
-            was_starving = is_starving;
-            is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
-            let asks_others = uses_network(&self.planning.targets[self.plan.calls[number].target]);
-            let room = if waits { 1 } else { self.options.parallel * next.calls_per_slot(asks_others) };
-            // A call that waits for a response uses no CPU, so it does not occupy the slot of an ordinary call.
-            let waiting = next.disturbs_network();
-            while self.count(under_way.len(), waiting && !waits) >= room {
-                self.finish_one(context, &mut under_way).await?;
-            }
-            if *context.stop.borrow() {
-                break;
-            }
-            let batch = self.next_batch(&mut number, context);
-            let carried = std::mem::take(&mut self.carried);
-            self.record_calls(context, carried).await?;
-            if batch.is_empty() {
-                continue;
-            }
-            self.waiting += usize::from(waits_for_network(&batch));
-            let (executor, twins) = (Arc::clone(context.executor), self.repetitions.starter());
-            under_way.spawn(async move {
-                let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
-                // A call has to have the same outcome in a batch as alone.
-                let (outcomes, twin) = match &calls[..] {
-                    [alone] => twins.make_call(&executor, alone).await,
-                    together => (make_call_batch(&executor, together).await, None),
-                };
-                FinishedBatch { batch, outcomes, twin }
-            });
-        }
-        while !under_way.is_empty() {
-            self.finish_one(context, &mut under_way).await?;
-        }
-        Ok(self.outcomes.len() == self.plan.calls.len())
+impl CallSource for PlanExecution<'_> {
+    type Error = RunError;
+
+    fn next_needs(&mut self) -> Option<CallNeeds> {
+        let planned = self.plan.calls.get(self.next)?;
+        let profile = &self.planning.presets[planned.preset].circumstances;
+        // A call that is compared with a baseline call needs the outcome of that one.
+        let follows_others = self.is_baseline_open && profile.is_paired();
+        self.is_baseline_open = (self.is_baseline_open && !follows_others) || profile.is_baseline;
+        let uses_network = uses_network(&self.planning.targets[planned.target]);
+        Some(CallNeeds { follows_others, ..CallNeeds::of(profile, uses_network) })
     }
 
-    /// Number of batches in progress that wait for the network, or of all other batches.
-    fn count(&self, under_way: usize, waiting: bool) -> usize {
-        if waiting { self.waiting } else { under_way - self.waiting }
+    async fn next_batch(&mut self) -> Result<Option<CallBatch>, RunError> {
+        if *self.context.stop.borrow() {
+            return Ok(None);
+        }
+        let batch = self.collect_batch();
+        let carried = std::mem::take(&mut self.carried);
+        self.record_calls(carried).await?;
+        Ok(Some(batch))
     }
 
-    /// The next calls that can be made together: of one module, under one preset.
-    fn next_batch(&mut self, number: &mut usize, context: &RunContext<'_>) -> CallBatch {
+    fn early_reruns(&self) -> Option<RerunStarter> {
+        Some(self.repetitions.starter())
+    }
+
+    async fn batch_ended(&mut self, ended: FinishedBatch) -> Result<(), RunError> {
+        if let (Some(rerun), [(number, _)]) = (ended.early_rerun, &ended.batch[..]) {
+            self.repetitions.keep(*number, rerun);
+        }
+        let made = ended
+            .batch
+            .into_iter()
+            .zip(ended.outcomes)
+            .map(|((number, call), outcome)| RecordedCall { number: number as u64, call, outcome })
+            .collect();
+        self.record_calls(made).await
+    }
+}
+
+impl<'a> PlanExecution<'a> {
+    /// Starts with the outcomes that an earlier part of the run recorded.
+    fn new(
+        plan: &'a CallPlan,
+        planning: &'a PlanInputs<'a>,
+        options: &'a RunOptions,
+        context: &'a RunContext<'a>,
+    ) -> Self {
+        let known = context.ledger.known().into_iter();
+        let outcomes: BTreeMap<usize, CallOutcome> = known
+            .filter_map(|(number, outcome)| Some((usize::try_from(number).ok()?, outcome)))
+            .filter(|(number, _)| *number < plan.calls.len())
+            .collect();
+        context.progress.planned(plan.calls.len(), outcomes.len());
+        Self {
+            plan,
+            planning,
+            options,
+            context,
+            next: 0,
+            is_baseline_open: false,
+            outcomes,
+            carried: Vec::new(),
+            repetitions: EarlyReruns::default(),
+        }
+    }
+
+    /// The next calls that share an import.
+    fn collect_batch(&mut self) -> CallBatch {
         let mut batch = CallBatch::new();
-        let preset = self.plan.calls.get(*number).map(|planned| planned.preset);
+        let preset = self.plan.calls.get(self.next).map(|planned| planned.preset);
         // There is room for calls of this preset; whether there is room for those of the next is not known.
-        while let Some(planned) = self.plan.calls.get(*number).filter(|one| Some(one.preset) == preset) {
-            let fits = batch.first().is_none_or(|(first, call)| {
-                let of_first = &self.plan.calls[*first];
-                of_first.purpose.can_share_import(planned.purpose)
-                    && call.module == self.planning.targets[planned.target].module
-                    // Calls that wait for the network must not wait for each other.
-                    && !(call.needs_world || uses_network(&self.planning.targets[planned.target]))
+        while let Some(planned) = self.plan.calls.get(self.next).filter(|one| Some(one.preset) == preset) {
+            let number = self.next;
+            let call = self.plan.call(number, self.planning, self.options.timeout);
+            let fits = batch.first().is_none_or(|(first, of_first)| {
+                self.plan.calls[*first].purpose.can_share_import(planned.purpose)
+                    && of_first.can_share_import_with(&call)
             });
-            let is_starving =
-                self.planning.presets[planned.preset].circumstances.proofs.contains(&FaultEvidence::Starved);
-            if !fits || batch.len() == if is_starving { LARGEST_STARVING } else { LARGEST_BATCH } {
+            let starves = call.circumstances.proofs.contains(&FaultEvidence::Starved);
+            if !fits || batch.len() == BatchPurpose::Run.largest_batch(starves) {
                 break;
             }
-            let current = *number;
-            *number += 1;
-            if self.outcomes.contains_key(&current) {
+            self.next += 1;
+            if self.outcomes.contains_key(&number) {
                 continue;
             }
-            if let Some(reason) = self.skip_reason(current) {
-                let verdict = CallClassification::new(OutcomeKind::Void, reason);
-                context.progress.called(verdict.kind);
-                self.outcomes.insert(current, CallOutcome { verdict, measures: None });
+            if let Some(reason) = self.skip_reason(number) {
+                let outcome = CallOutcome::not_made(reason);
+                self.context.progress.called(outcome.verdict.kind);
+                self.outcomes.insert(number, outcome);
                 continue;
             }
-            let call = self.plan.call(current, self.planning, self.options.timeout);
-            match context.ledger.outcome_of_identical_call(&call) {
-                Some(outcome) => self.carried.push(RecordedCall { number: current as u64, call, outcome }),
-                None => batch.push((current, call)),
+            match self.context.ledger.outcome_of_identical_call(&call) {
+                Some(outcome) => self.carried.push(RecordedCall { number: number as u64, call, outcome }),
+                None => batch.push((number, call)),
             }
         }
         batch
@@ -379,37 +361,13 @@ impl PlanExecution<'_> {
         cannot.then(|| missing_evidence(proofs))
     }
 
-    async fn finish_one(
-        &mut self,
-        context: &RunContext<'_>,
-        under_way: &mut JoinSet<FinishedBatch>,
-    ) -> Result<(), RunError> {
-        let Some(finished) = under_way.join_next().await else { return Ok(()) };
-        let FinishedBatch { batch, outcomes, twin } =
-            finished.map_err(|error| SandboxError::Protocol(format!("a batch task failed: {error}")))?;
-        self.waiting -= usize::from(waits_for_network(&batch));
-        if let (Some(twin), [(number, _)]) = (twin, &batch[..]) {
-            self.repetitions.keep(*number, twin);
-        }
-        let made: Vec<RecordedCall> = batch
-            .into_iter()
-            .zip(outcomes?)
-            .map(|((number, call), outcome)| RecordedCall { number: number as u64, call, outcome })
-            .collect();
-        self.record_calls(context, made).await
-    }
-
-    async fn record_calls(
-        &mut self,
-        context: &RunContext<'_>,
-        made: Vec<RecordedCall>,
-    ) -> Result<(), RunError> {
+    async fn record_calls(&mut self, made: Vec<RecordedCall>) -> Result<(), RunError> {
         if made.is_empty() {
             return Ok(());
         }
-        context.ledger.record(&made).await.map_err(RunError::Ledger)?;
+        self.context.ledger.record(&made).await.map_err(RunError::Ledger)?;
         for RecordedCall { number, outcome, .. } in made {
-            context.progress.called(outcome.verdict.kind);
+            self.context.progress.called(outcome.verdict.kind);
             self.outcomes.insert(usize::try_from(number).unwrap_or(usize::MAX), outcome);
         }
         Ok(())
@@ -419,7 +377,7 @@ impl PlanExecution<'_> {
 /// Whether a call was seen to open no connection, which is all that it would need a network for.
 fn made_no_connection(outcome: &CallOutcome) -> bool {
     outcome.measures.as_ref().is_some_and(|measures| {
-        measures.flows.is_empty() && measures.observed_count("connections") == Some(0)
+        measures.flows.is_empty() && measures.seen.as_ref().is_some_and(|seen| seen.connections == 0)
     })
 }
 
@@ -431,7 +389,8 @@ fn used_little_memory(outcome: &CallOutcome, limit: Option<u64>) -> bool {
 
 /// Whether a call was seen to open no file for writing.
 fn wrote_no_file(outcome: &CallOutcome) -> bool {
-    outcome.measures.as_ref().is_some_and(|measures| measures.observed_count("files") == Some(0))
+    let seen = outcome.measures.as_ref().and_then(|measures| measures.seen.as_ref());
+    seen.is_some_and(|seen| seen.files == 0)
 }
 
 /// Marks calls as flaky whose repetition had another outcome, and returns all outcomes in the order of the plan.

@@ -1,25 +1,18 @@
 //! Shrinking: the smallest input that still fails in the same way.
 
-use std::sync::Arc;
-
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::RawOutcome;
 
 use crate::call::Call;
-use crate::classify::classify;
-use crate::executor::CallExecutor;
-use crate::outcome::{CallClassification, CallMeasurements, CallOutcome};
+use crate::outcome::{CallClassification, CallOutcome};
 use crate::run::RunOptions;
+use crate::scheduler::{BatchPurpose, CallScheduler};
 use crate::smaller_inputs::smaller_stubs;
 
 /// Call limit for shrinking failures that use all of their time or memory; not shrunk at all unless the run is
 /// thorough.
 const MOST_SLOW_CALLS: usize = 12;
-/// Size of a batch of candidates. The first failing one of a batch is taken, so that the result does not depend on
-/// timing.
-const BATCH_SIZE: usize = 8;
-/// Number of concurrent slow candidates, each in its own slot.
+/// Number of slow candidates that are made concurrently, each in its own slot.
 const CONCURRENT_SLOW: usize = 4;
 
 /// The properties that two failures must share to be the same: kind, exception, and innermost line.
@@ -54,7 +47,7 @@ pub(crate) enum ShrinkOutcome {
 
 /// Compares the rerun of a failing call with the failure and shrinks its input with at most `calls` calls.
 pub(crate) async fn shrink_failure(
-    executor: &Arc<dyn CallExecutor>,
+    scheduler: &CallScheduler,
     call: &Call,
     first: CallOutcome,
     failure: &FailureSignature,
@@ -79,12 +72,15 @@ pub(crate) async fn shrink_failure(
             .take(most - spent)
             .map(|stub| Call { stub, ..best.clone() })
             .collect();
-        for batch in candidates.chunks(if is_slow { CONCURRENT_SLOW } else { BATCH_SIZE }) {
+        let most_together =
+            if is_slow { CONCURRENT_SLOW } else { BatchPurpose::Shrinking.largest_batch(false) };
+        // The first failing candidate of a batch is taken, so that the result does not depend on timing.
+        for batch in candidates.chunks(most_together) {
             spent += batch.len();
             let outcomes = if is_slow {
-                execute_concurrently(executor, batch).await?
+                scheduler.make_each_alone(batch).await?
             } else {
-                make_call_batch(executor, batch).await?
+                scheduler.make_batch(batch).await?
             };
             if let Some(index) = outcomes.iter().position(|outcome| failure.is_of(outcome)) {
                 best = batch[index].clone();
@@ -98,48 +94,9 @@ pub(crate) async fn shrink_failure(
         return Ok(ShrinkOutcome::Smallest(Box::new((best, first))));
     }
     // A call that fails in a batch has to fail alone, as it does in a replay.
-    let of_best = make_call(executor, &best).await?;
+    let of_best = scheduler.make_call(&best).await?;
     if failure.is_of(&of_best) {
         return Ok(ShrinkOutcome::Smallest(Box::new((best, of_best))));
     }
     Ok(ShrinkOutcome::Smallest(Box::new((call.clone(), first))))
-}
-
-async fn execute_concurrently(
-    executor: &Arc<dyn CallExecutor>,
-    calls: &[Call],
-) -> Result<Vec<CallOutcome>, SandboxError> {
-    let mut under_way = tokio::task::JoinSet::new();
-    for (index, call) in calls.iter().cloned().enumerate() {
-        let executor = Arc::clone(executor);
-        under_way.spawn(async move { (index, make_call(&executor, &call).await) });
-    }
-    let mut outcomes: Vec<Option<CallOutcome>> = vec![None; calls.len()];
-    while let Some(finished) = under_way.join_next().await {
-        let (index, outcome) =
-            finished.map_err(|error| SandboxError::Protocol(format!("a call task failed: {error}")))?;
-        outcomes[index] = Some(outcome?);
-    }
-    Ok(outcomes.into_iter().flatten().collect())
-}
-
-/// Makes calls of one module under the same limits and classifies their outcomes.
-pub(crate) async fn make_call_batch(
-    executor: &Arc<dyn CallExecutor>,
-    calls: &[Call],
-) -> Result<Vec<CallOutcome>, SandboxError> {
-    let Some(first) = calls.first() else { return Ok(Vec::new()) };
-    let specs: Vec<_> = calls.iter().map(Call::spec).collect();
-    let raw = executor.execute_batch(&first.module, &specs).await?;
-    let judged = |(raw, call): (&RawOutcome, &Call)| CallOutcome {
-        verdict: classify(raw, call),
-        measures: Some(CallMeasurements::of(raw)),
-    };
-    Ok(raw.iter().zip(calls).map(judged).collect())
-}
-
-/// Makes a call alone in its own sandbox and classifies its outcome.
-pub async fn make_call(executor: &Arc<dyn CallExecutor>, call: &Call) -> Result<CallOutcome, SandboxError> {
-    let raw = executor.execute(&call.spec()).await?;
-    Ok(CallOutcome { verdict: classify(&raw, call), measures: Some(CallMeasurements::of(&raw)) })
 }

@@ -2,10 +2,11 @@
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::{CallId, RunId};
+use menace_model::runs::{StoredCall, StoredOutcome};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entities::{call, outcome};
@@ -56,6 +57,18 @@ pub struct CallFilter {
     pub after: Option<u64>,
     /// Maximum number of calls.
     pub limit: u64,
+}
+
+impl CallRecord {
+    /// What is needed to show the call; defaults if it is unreadable.
+    pub fn call(&self) -> StoredCall {
+        StoredCall::deserialize(&self.spec).unwrap_or_default()
+    }
+
+    /// What is needed to show its outcome; defaults if it is unreadable.
+    pub fn outcome(&self) -> StoredOutcome {
+        StoredOutcome::deserialize(&self.detail).unwrap_or_default()
+    }
 }
 
 impl Store {

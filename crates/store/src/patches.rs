@@ -1,41 +1,15 @@
 //! The ledger of patches: every proposal, its verdict and its cost.
 
 use menace_model::ids::RunId;
+use menace_model::patches::{PatchDetail, PatchState, PatchVerdict, StepCost};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::entities::patch;
 use crate::{Store, StoreError};
-
-/// State of a proposal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PatchState {
-    /// Committed.
-    Kept,
-    /// Not committed.
-    Rejected,
-    /// Committed, and reverted later.
-    Reverted,
-}
-
-impl PatchState {
-    /// Name of the state.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Kept => "kept",
-            Self::Rejected => "rejected",
-            Self::Reverted => "reverted",
-        }
-    }
-
-    fn of_name(name: &str) -> Option<Self> {
-        [Self::Kept, Self::Rejected, Self::Reverted].into_iter().find(|state| state.name() == name)
-    }
-}
 
 /// A row of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,11 +31,11 @@ pub struct PatchRecord {
     /// Milliseconds since 1970.
     pub at_ms: i64,
     /// The proposal itself.
-    pub detail: Value,
+    pub detail: PatchDetail,
     /// Verdict with its measurements.
-    pub verdict: Value,
+    pub verdict: PatchVerdict,
     /// Cost of the proposal.
-    pub cost: Value,
+    pub cost: StepCost,
     /// Commit, if the patch was kept.
     pub commit: Option<String>,
 }
@@ -78,9 +52,9 @@ impl Store {
             proposer: Set(record.proposer.clone()),
             state: Set(record.state.name().to_owned()),
             at_ms: Set(record.at_ms),
-            detail: Set(record.detail.to_string()),
-            verdict: Set(record.verdict.to_string()),
-            cost: Set(record.cost.to_string()),
+            detail: Set(json(&record.detail)?),
+            verdict: Set(json(&record.verdict)?),
+            cost: Set(json(&record.cost)?),
             commit_id: Set(record.commit.clone()),
         };
         let replace = OnConflict::columns([patch::Column::Run, patch::Column::Number])
@@ -152,13 +126,12 @@ impl Store {
 fn record(row: patch::Model) -> Result<PatchRecord, StoreError> {
     let broken =
         |reason: String| StoreError::Content { what: format!("patch {} of {}", row.number, row.run), reason };
-    let json = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| broken(error.to_string()));
     Ok(PatchRecord {
         run: row.run.parse().map_err(|error| broken(format!("{error}")))?,
         number: row.number.cast_unsigned(),
-        detail: json(&row.detail)?,
-        verdict: json(&row.verdict)?,
-        cost: json(&row.cost)?,
+        detail: of_json(&row.detail).map_err(broken)?,
+        verdict: of_json(&row.verdict).map_err(broken)?,
+        cost: of_json(&row.cost).map_err(broken)?,
         state: PatchState::of_name(&row.state)
             .ok_or_else(|| broken(format!("unknown state {}", row.state)))?,
         proposal: row.proposal,
@@ -168,4 +141,13 @@ fn record(row: patch::Model) -> Result<PatchRecord, StoreError> {
         at_ms: row.at_ms,
         commit: row.commit_id,
     })
+}
+
+fn of_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value)
+        .map_err(|error| StoreError::Content { what: "a patch".into(), reason: error.to_string() })
 }

@@ -1,10 +1,11 @@
 //! Runs.
 
 use menace_model::ids::RunId;
+use menace_model::runs::{StoredReport, StoredRunOptions};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::entities::run;
@@ -56,6 +57,19 @@ pub struct RunRecord {
     pub options: Value,
     /// Report, once the run has finished.
     pub report: Option<Value>,
+}
+
+impl RunRecord {
+    /// The options that every reader understands; defaults if they are unreadable.
+    pub fn known_options(&self) -> StoredRunOptions {
+        StoredRunOptions::deserialize(&self.options).unwrap_or_default()
+    }
+
+    /// The report of its calls; `None` if there is none, or if it is of another kind.
+    pub fn call_report(&self) -> Option<StoredReport> {
+        let report = StoredReport::deserialize(self.report.as_ref()?).ok()?;
+        report.cells.is_some().then_some(report)
+    }
 }
 
 impl Store {

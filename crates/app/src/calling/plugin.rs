@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use menace_sandbox::native::CallSpec;
-use serde_json::Value;
+use menace_model::calls::CallSpec;
+use menace_model::harness::{HarnessFailure, HarnessReply, HarnessRequest, StagedReply};
 
 use super::RepositoryExecutor;
 use crate::AppError;
@@ -22,21 +22,26 @@ pub(crate) fn python_files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Calls a plugin. Returns its answer, or a description of its failure.
-pub(crate) async fn call_plugin(
+/// Calls a plugin. Returns its reply, or a description of its failure. `of_kind` selects the reply to the request.
+pub(crate) async fn call_plugin<T: Clone>(
     calling: &RepositoryExecutor,
-    request: Value,
+    request: HarnessRequest,
     timeout: Duration,
-) -> Result<Result<Value, String>, AppError> {
+    of_kind: impl FnOnce(HarnessReply) -> Option<StagedReply<T>>,
+) -> Result<Result<T, String>, AppError> {
     let outcome = calling.executor.execute(&CallSpec::new(request).timeout(timeout)).await?;
-    let answer = outcome.returned.unwrap_or_default();
-    if answer["stage"] == "done" {
-        return Ok(Ok(answer));
+    let Some(reply) = outcome.reply else {
+        return Ok(Err(match outcome.timed_out {
+            true => format!("timed out after {} s", timeout.as_secs()),
+            false => "exited without a reply".to_owned(),
+        }));
+    };
+    if let HarnessReply::Malformed { problem } = &reply {
+        return Ok(Err(format!("malformed reply: {problem}")));
     }
-    Ok(Err(match (&answer["why"], &answer["error"]) {
-        (Value::String(why), _) => why.clone(),
-        _ if outcome.timed_out => format!("timed out after {} s", timeout.as_secs()),
-        (_, Value::Object(error)) => format!("raised {}: {}", error["exception"], error["message"]),
-        _ => "exited without an answer".to_owned(),
+    let Some(reply) = of_kind(reply) else { return Ok(Err("unexpected kind of reply".to_owned())) };
+    Ok(reply.done().cloned().map_err(|failure| match failure {
+        HarnessFailure::Refused(why) => why.to_owned(),
+        HarnessFailure::Raised(error) => format!("raised {}: {}", error.exception, error.message),
     }))
 }

@@ -92,7 +92,7 @@ fn modules(page: &mut String, finished: &AutoRunReport) {
 fn patch(page: &mut String, patch: &PatchRecord) {
     let is_kept = patch.state == PatchState::Kept;
     let state = if is_kept { "kept" } else { "rejected" };
-    let why = patch.detail["why"].as_str().unwrap_or_default();
+    let why = &patch.detail.why;
     let reason = if is_kept { String::new() } else { format!(" ({})", escaped(&unmet_condition(patch))) };
     let _ = write!(
         page,
@@ -103,19 +103,18 @@ fn patch(page: &mut String, patch: &PatchRecord) {
         why = escaped(why),
     );
     page.push_str("<table><tr><th class=number>#<th>condition<th>result<th>value");
-    for condition in patch.verdict["conditions"].as_array().into_iter().flatten() {
-        let text = |name: &str| escaped(condition[name].as_str().unwrap_or_default());
+    for condition in &patch.verdict.verdict.conditions {
         let _ = write!(
             page,
             "<tr><td class=number>{}<td>{}<td>{}<td>{}",
-            condition["number"],
-            text("name"),
-            text("state"),
-            text("figure")
+            condition.number,
+            escaped(&condition.name),
+            condition.state.name(),
+            escaped(&condition.figure)
         );
     }
     page.push_str("</table><pre>");
-    for line in patch.detail["diff"].as_str().unwrap_or_default().lines() {
+    for line in patch.detail.diff.lines() {
         let tag = match line.as_bytes().first() {
             Some(b'+') => "ins",
             Some(b'-') => "del",

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use menace_analysis::write_atomically;
-use menace_engine::budget::StepCost;
 use menace_store::{PatchRecord, PatchState};
 use serde::Serialize;
 
@@ -76,7 +75,7 @@ impl AutoRunReport {
 /// Modules in the first and the last cycle, with their proposals.
 pub(super) fn modules(cycles: &[AutoCycleSummary], patches: &[PatchRecord]) -> Vec<ModuleChange> {
     let (Some(first), Some(last)) = (cycles.first(), cycles.last()) else { return Vec::new() };
-    let touches = |patch: &&PatchRecord, module: &str| patch.detail["files"].get(module).is_some();
+    let touches = |patch: &&PatchRecord, module: &str| patch.detail.files.contains_key(module);
     last.modules
         .iter()
         .map(|(module, after)| {
@@ -99,8 +98,7 @@ pub(super) fn cost(
     seconds: f64,
     (tokens, money): (u64, Option<f64>),
 ) -> AutoRunCost {
-    let of_patch = |patch: &PatchRecord| serde_json::from_value::<StepCost>(patch.cost.clone()).ok();
-    let cpu_seconds = patches.iter().filter_map(of_patch).map(|cost| cost.cpu_seconds).sum();
+    let cpu_seconds = patches.iter().map(|patch| patch.cost.cpu_seconds).sum();
     AutoRunCost { seconds, cpu_seconds, tokens, money }
 }
 
@@ -136,9 +134,9 @@ pub fn spent(cost: &AutoRunCost) -> String {
 
 /// The first condition that a rejected patch did not meet.
 pub fn unmet_condition(patch: &PatchRecord) -> String {
-    let conditions = patch.verdict["conditions"].as_array();
-    let failed = conditions.and_then(|all| all.iter().find(|condition| condition["state"] == "fails"));
-    failed
-        .and_then(|condition| condition["name"].as_str())
-        .map_or_else(|| "verification did not finish".to_owned(), |name| format!("not met: {name}"))
+    let unmet = patch.verdict.verdict.first_unmet();
+    unmet.map_or_else(
+        || "verification did not finish".to_owned(),
+        |condition| format!("not met: {}", condition.name),
+    )
 }

@@ -165,3 +165,48 @@ pub(super) struct ResumedAutoRun {
     pub(super) died: bool,
     pub(super) progress: AutoRunState,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use menace_model::runs::{RunKind, StoredRunOptions};
+
+    use super::*;
+
+    #[test]
+    fn readers_of_the_store_understand_the_state() {
+        let run: RunId = "r_01kbz7q3m9x4vt".parse().unwrap();
+        let cycle = StartedCycle {
+            run: run.clone(),
+            base: "abc".into(),
+            first: 2,
+            at_ms: 1,
+            tokens: 0,
+            money: None,
+            seen: Some(AutoCycleSummary {
+                calls: 7,
+                failures: 1,
+                roi: None,
+                forecast: Some((0.5, None)),
+                seconds: 1.5,
+                modules: BTreeMap::new(),
+            }),
+            presets: "canonical".into(),
+            left_alone: Vec::new(),
+        };
+        let limits = AutoRunLimits { seconds: Some(60.0), cost: None, tokens: Some(9) };
+        let state =
+            AutoRunState { cycles: 3, limits, begun: vec![cycle], ..AutoRunState::new("/shop".into()) };
+        let read = StoredRunOptions::deserialize(&serde_json::to_value(&state).unwrap()).unwrap();
+        assert_eq!(
+            (read.kind, read.repository.as_deref(), read.cycles),
+            (RunKind::Auto, Some("/shop"), Some(3))
+        );
+        assert_eq!((read.limits.seconds, read.limits.tokens), (Some(60.0), Some(9)));
+        let cycle = read.cycle_of(&run).unwrap();
+        assert_eq!((cycle.base.as_deref(), cycle.first), (Some("abc"), Some(2)));
+        let seen = cycle.seen.as_ref().unwrap();
+        assert_eq!((seen.calls, seen.forecast), (Some(7), Some((0.5, None))));
+    }
+}

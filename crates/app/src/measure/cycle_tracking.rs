@@ -81,8 +81,7 @@ async fn patches(inventory: &Inventory, store: &Store) -> Result<BTreeMap<String
     let root = absolute(&inventory.root)?.display().to_string();
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for patch in store.patches_of(&root).await? {
-        let files = patch.detail["files"].as_object().into_iter().flat_map(|files| files.keys());
-        for path in files {
+        for path in patch.detail.files.keys() {
             let (kept, reverted) = found.entry(path.clone()).or_default();
             match patch.state {
                 PatchState::Kept => *kept += 1,

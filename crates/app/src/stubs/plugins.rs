@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::calls::Recipe;
+use menace_model::harness::{HarnessReply, HarnessRequest, PluginSection, StubPluginRequest};
 use menace_runner::{CallableSection, GivenStub};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::calling::{RepositoryExecutor, call_plugin, python_files};
 use crate::{AppError, RequestError};
@@ -36,13 +37,14 @@ pub(super) async fn apply(
 ) -> Result<Vec<GivenStub>, AppError> {
     let wrong = |problem: String| RequestError::StubPlugin { path: path.to_owned(), problem };
     let source = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    let sections: Vec<Value> = targets.iter().map(|target| section(target, &known)).collect();
-    let request = json!({
-        "kind": "plugin", "source": source, "path": path.display().to_string(), "sections": sections,
-    });
-    let answer = call_plugin(calling, request, TIMEOUT).await?.map_err(wrong)?;
-    let made: Vec<Vec<Map<String, Value>>> = serde_json::from_value(answer["stubs"].clone())
-        .map_err(|error| AppError::HarnessReply(error.to_string()))?;
+    let sections = targets.iter().map(|target| section(target, &known)).collect();
+    let request =
+        HarnessRequest::StubPlugin(StubPluginRequest { source, path: path.display().to_string(), sections });
+    let of_kind = |reply| match reply {
+        HarnessReply::StubPlugin(reply) => Some(reply),
+        _ => None,
+    };
+    let made = call_plugin(calling, request, TIMEOUT, of_kind).await?.map_err(wrong)?.stubs;
     let of_target = |(target, all): (&CallableSection, Vec<Map<String, Value>>)| {
         let section = Some(target.name());
         all.into_iter()
@@ -53,18 +55,19 @@ pub(super) async fn apply(
 }
 
 /// Description of a section for a plugin.
-fn section(target: &CallableSection, known: &[GivenStub]) -> Value {
-    let stubs: Vec<Map<String, Value>> = known
+fn section(target: &CallableSection, known: &[GivenStub]) -> PluginSection {
+    let stubs = known
         .iter()
         .filter(|stub| stub.section.as_ref().is_none_or(|section| *section == target.name()))
         .map(|stub| {
             stub.arguments.iter().map(|(name, value)| (name.clone(), Recipe::to_json(value))).collect()
         })
         .collect();
-    let parameters: Vec<&str> =
-        target.section.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-    json!({
-        "section": target.name(), "module": target.module, "function": target.section.name,
-        "parameters": parameters, "stubs": stubs,
-    })
+    PluginSection {
+        section: target.name(),
+        module: target.module.clone(),
+        function: target.section.name.clone(),
+        parameters: target.section.parameters.iter().map(|parameter| parameter.name.clone()).collect(),
+        stubs,
+    }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use menace_model::harness::{HarnessReply, HarnessRequest, MetricsPluginRequest, PluginResources};
 use menace_runner::RunReport;
 use menace_tracker::history::RoiHistory;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use crate::calling::{RepositoryExecutor, call_plugin, python_files};
 use crate::{AppContext, AppError, RequestError};
@@ -96,25 +96,29 @@ fn request(
     report: &RunReport,
     history: &RoiHistory,
     (before, roi): (f64, f64),
-) -> std::io::Result<Value> {
+) -> std::io::Result<HarnessRequest> {
     let source = std::fs::read_to_string(path)?;
     let cpu_seconds: f64 = report.cells.iter().filter_map(|cell| cell.usage.cpu_seconds).sum();
-    let series: BTreeMap<&String, Vec<f64>> =
-        history.metrics_history.keys().map(|name| (name, history.series(name))).collect();
-    let forecasts: BTreeMap<&String, f64> = series
+    let series: BTreeMap<String, Vec<f64>> =
+        history.metrics_history.keys().map(|name| (name.clone(), history.series(name))).collect();
+    let forecasts: BTreeMap<String, f64> = series
         .iter()
         .filter_map(|(name, values)| {
             let question = menace_tracker::forecast::ForecastRequest::next(values);
             let forecast = menace_tracker::forecast::forecast(&question).ok()?;
-            Some((*name, forecast.steps.first()?.value))
+            Some((name.clone(), forecast.steps.first()?.value))
         })
         .collect();
     let share = if report.seconds > 0.0 { cpu_seconds / report.seconds * 100.0 } else { 0.0 };
-    Ok(json!({
-        "kind": "metrics_plugin", "source": source, "path": path.display().to_string(),
-        "prev_roi": before, "roi": roi,
-        "resources": {"cpu": share, "cpu_seconds": cpu_seconds, "seconds": report.seconds, "calls": report.calls},
-        "roi_history": history.roi_history, "metrics_history": series, "forecasts": forecasts,
+    Ok(HarnessRequest::MetricsPlugin(MetricsPluginRequest {
+        source,
+        path: path.display().to_string(),
+        prev_roi: before,
+        roi,
+        resources: PluginResources { cpu: share, cpu_seconds, seconds: report.seconds, calls: report.calls },
+        roi_history: history.roi_history.clone(),
+        metrics_history: series,
+        forecasts,
     }))
 }
 
@@ -122,11 +126,12 @@ type MetricsPluginAnswer = (BTreeMap<String, f64>, BTreeMap<String, f64>);
 
 async fn run_plugin(
     calling: &RepositoryExecutor,
-    request: Value,
+    request: HarnessRequest,
 ) -> Result<Result<MetricsPluginAnswer, String>, AppError> {
-    let read = |answer: &Value, name: &str| {
-        serde_json::from_value(answer[name].clone()).map_err(|error| error.to_string())
+    let of_kind = |reply| match reply {
+        HarnessReply::MetricsPlugin(reply) => Some(reply),
+        _ => None,
     };
-    let answer = call_plugin(calling, request, TIMEOUT).await?;
-    Ok(answer.and_then(|answer| Ok((read(&answer, "metrics")?, read(&answer, "predictions")?))))
+    let reply = call_plugin(calling, request, TIMEOUT, of_kind).await?;
+    Ok(reply.map(|reply| (reply.metrics, reply.predictions)))
 }

@@ -1,6 +1,7 @@
 //! `menace patches`: the ledger of what was proposed.
 
 use menace_model::ids::RunId;
+use menace_model::patches::PatchDetail;
 use menace_store::{PatchRecord, PatchState, Store};
 use serde_json::json;
 
@@ -60,16 +61,14 @@ async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result
         ("why", ColumnAlignment::Left),
     ]);
     for patch in &patches {
-        let figure = |name: &str| {
-            patch.verdict[name].as_f64().map_or("–".to_owned(), |value| format!("{value:+.2}"))
-        };
+        let figure = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:+.2}"));
         table.row([
             state(patch.state),
             patch.proposal.clone().into(),
             patch.section.clone().into(),
             patch.proposer.trim_start_matches("transform:").to_owned().into(),
-            figure("gain").into(),
-            figure("score").into(),
+            figure(patch.verdict.verdict.gain).into(),
+            figure(patch.verdict.verdict.score).into(),
             shortened(&reason(patch), 80).into(),
         ]);
     }
@@ -86,17 +85,11 @@ fn state(state: PatchState) -> TableCell {
 
 /// Why it was kept, rejected or taken back.
 fn reason(patch: &PatchRecord) -> String {
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match patch.state {
-        PatchState::Kept => text(&patch.detail["why"]),
-        PatchState::Reverted => text(&patch.verdict["reverted"]),
+        PatchState::Kept => patch.detail.why.clone(),
+        PatchState::Reverted => patch.verdict.reverted.clone().unwrap_or_default(),
         PatchState::Rejected => {
-            let conditions = patch.verdict["conditions"].as_array();
-            let failed = conditions.and_then(|all| all.iter().find(|one| one["state"] == "fails"));
-            failed.map_or_else(
-                || "not looked at to the end".to_owned(),
-                |one| format!("{}: {}", text(&one["name"]), text(&one["figure"])),
-            )
+            patch.verdict.verdict.reason().unwrap_or_else(|| "not looked at to the end".to_owned())
         }
     }
 }
@@ -111,20 +104,17 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
         ("", ColumnAlignment::Left),
         ("figure", ColumnAlignment::Left),
     ]);
-    for condition in patch.verdict["conditions"].as_array().into_iter().flatten() {
-        let text = |name: &str| condition[name].as_str().unwrap_or_default().replace('_', " ");
+    for condition in &patch.verdict.verdict.conditions {
         table.row([
-            condition["number"].to_string().into(),
-            text("name").into(),
-            text("state").into(),
-            condition["figure"].as_str().unwrap_or_default().to_owned().into(),
+            condition.number.to_string().into(),
+            condition.name.replace('_', " ").into(),
+            condition.state.name().replace('_', " ").into(),
+            condition.figure.clone().into(),
         ]);
     }
     let title = format!("{} {} {} by {}", patch.proposal, patch.state.name(), patch.section, patch.proposer);
-    let why = patch.detail["why"].as_str().unwrap_or_default();
-    let cause = patch.detail["cause"].as_str().unwrap_or_default();
+    let PatchDetail { why, cause, diff, .. } = &patch.detail;
     let commit = patch.commit.as_ref().map_or(String::new(), |commit| format!("commit {commit}\n"));
-    let diff = patch.detail["diff"].as_str().unwrap_or_default();
     print(&format!(
         "{}\n{why}\nseen: {cause}\n{commit}\n{}\n{diff}",
         styled(title, TextStyle::Bold),
@@ -138,7 +128,7 @@ async fn revert(store: &Store, patch: &str, reason: &str) -> anyhow::Result<()> 
         return Err(UsageError::NotKept(patch.to_owned(), record.state.name()).into());
     }
     record.state = PatchState::Reverted;
-    record.verdict["reverted"] = json!(reason);
+    record.verdict.reverted = Some(reason.to_owned());
     store.record_patch(&record).await?;
     note(&format!("{patch} counts as taken back: {reason}"));
     if let Some(commit) = &record.commit {

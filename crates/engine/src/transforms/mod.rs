@@ -6,7 +6,7 @@ mod review;
 pub use failures::of_failures;
 pub use review::of_review;
 
-use serde::{Deserialize, Serialize};
+pub use menace_model::patches::ProposalGain;
 
 use crate::editable_source::EditableSource;
 
@@ -36,18 +36,6 @@ pub struct SectionFailure {
     pub scenario: String,
     /// Smallest failing arguments, as Python expressions by parameter name.
     pub arguments: Vec<(String, String)>,
-}
-
-/// Intended improvement of a change, by which it is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProposalGain {
-    /// Fewer calls fail.
-    Robustness,
-    /// Fewer findings of security or lint.
-    Findings,
-    /// Less time for the same result.
-    Speed,
 }
 
 /// A changed file.

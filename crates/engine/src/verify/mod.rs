@@ -10,8 +10,9 @@ mod regression_test;
 mod suites;
 mod verifier;
 
-pub use conditions::{Condition, ConditionChecks, ConditionState, RegressionTest, Verdict};
+pub use conditions::ConditionChecks;
 pub use held_out::ReproducingCall;
+pub use menace_model::patches::{Condition, ConditionState, RegressionTest, Verdict};
 pub use protected_files::{is_protected, protected};
 pub use suites::BaselineSuites;
 pub use verifier::ProposalVerifier;

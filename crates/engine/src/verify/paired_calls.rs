@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use menace_model::calls::OutcomeKind;
-use menace_runner::{Call, CallExecutor, CallOutcome, FaultEvidence, make_calls};
+use menace_runner::{Call, CallExecutor, CallOutcome, CallScheduler, FaultEvidence};
 use menace_sandbox::SandboxError;
 
 use super::held_out::ReproducingCall;
@@ -42,7 +42,7 @@ pub(crate) async fn rerun_on_candidate(
     parallel: usize,
 ) -> Result<Vec<PairedCall>, SandboxError> {
     let calls: Vec<Call> = shown.iter().map(|one| one.call.clone()).collect();
-    let outcomes = make_calls(after, &calls, parallel).await?;
+    let outcomes = CallScheduler::new(after, parallel).make_calls(&calls).await?;
     let before = |one: &ReproducingCall| CallOutcome { verdict: one.seen.clone(), measures: None };
     let both = calls.into_iter().zip(shown).zip(outcomes);
     Ok(both.map(|((call, one), after)| PairedCall { call, before: before(one), after }).collect())
@@ -67,8 +67,8 @@ async fn make_calls_in_turns(
     let mut pairs = Vec::with_capacity(calls.len());
     for (number, turn) in calls.chunks(length).enumerate() {
         let (first, second) = if number % 2 == 0 { (before, after) } else { (after, before) };
-        let first = make_calls(first, turn, parallel).await?;
-        let second = make_calls(second, turn, parallel).await?;
+        let first = CallScheduler::new(first, parallel).make_calls(turn).await?;
+        let second = CallScheduler::new(second, parallel).make_calls(turn).await?;
         let (before, after) = if number % 2 == 0 { (first, second) } else { (second, first) };
         let both = turn.iter().zip(before.into_iter().zip(after));
         pairs.extend(both.map(|(call, (before, after))| PairedCall { call: call.clone(), before, after }));

@@ -6,12 +6,12 @@ use std::time::Duration;
 use menace_model::calls::OutcomeKind;
 use menace_runner::{TestFileOutcome, TestOutcome, regression_test_of};
 
-use super::conditions::RegressionTest;
 use super::paired_calls::PairedCall;
 use super::{ProposalVerifier, ReproducingCall};
 use crate::proposal::Proposal;
 use crate::workbench::EngineError;
 use crate::worktree::Candidate;
+use menace_model::patches::RegressionTest;
 
 /// Time limit of a test: longer than that of any call, so that a test sees the timeout of its call.
 const LONGEST: Duration = Duration::from_mins(1);

@@ -15,7 +15,7 @@ use crate::transforms::ProposalGain;
 use crate::workbench::{CallPlanOptions, EngineError, Workbench};
 use crate::worktree::Candidate;
 
-use super::conditions::{ConditionChecks, Verdict};
+use super::conditions::ConditionChecks;
 use super::durations::{MedianDurations, times};
 use super::findings;
 use super::held_out::{ReproducingCall, draw};
@@ -25,6 +25,7 @@ use super::paired_calls::{
 use super::protected_files::{self, protected};
 use super::regression_test;
 use super::suites::BaselineSuites;
+use menace_model::patches::Verdict;
 
 /// Baseline, options and dependencies of a verification.
 pub struct ProposalVerifier<'a> {

@@ -4,8 +4,8 @@ mod failure_modes;
 
 use std::time::Duration;
 
+use menace_model::calls::{CallEnvironment, CallLimits};
 use menace_model::presets::Preset;
-use menace_sandbox::native::{CallEnvironment, CallLimits};
 use serde::{Deserialize, Serialize};
 
 use crate::stubs::InputStrategy;
@@ -218,7 +218,7 @@ impl StressProfile {
     pub fn calls_per_slot(&self, asks_others: bool) -> usize {
         let is_starved = self.proofs.contains(&FaultEvidence::Starved);
         let waits = self.disturbs_network() || (asks_others && !is_starved);
-        if waits { CallLimits::WAITING_PLACES } else { self.limits.calls_per_slot() }
+        if waits { CallLimits::MAXIMUM_CALLS_PER_SLOT } else { self.limits.calls_per_slot() }
     }
 
     /// Number of processes that together exceed the CPU quota.

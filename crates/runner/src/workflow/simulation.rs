@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use menace_model::calls::{OutcomeKind, SectionDescription};
+use menace_model::calls::{CallEnvironment, CallSpec, OutcomeKind, RawOutcome, SectionDescription};
+use menace_model::harness::{HarnessReply, HarnessRequest, StagedReply, WorkflowFixtures, WorkflowRequest};
 use menace_model::network::MockSpec;
 use menace_model::{ErrorClass, ErrorDetails};
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::{CallEnvironment, CallSpec, RawOutcome};
-use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::task::JoinSet;
 
 use super::cell::{StepOutcome, WorkflowCell, WorkflowExecution};
-use super::fixtures::WorkflowFixtures;
 use crate::call::Call;
 use crate::call_environment::call_environment;
 use crate::callable_section::CallableSection;
@@ -22,6 +19,7 @@ use crate::executor::CallExecutor;
 use crate::object_recipes::ObjectRecipes;
 use crate::outcome::CallClassification;
 use crate::random_stream::RandomStream;
+use crate::scheduler::{UNLIMITED, run_all};
 use crate::stress::StressProfile;
 use crate::stubs::{ArgumentSource, ConstructorSections, InputStrategy, stub};
 
@@ -102,21 +100,18 @@ impl WorkflowSimulation<'_> {
         mode: WorkflowMode,
     ) -> Result<WorkflowCell, WorkflowError> {
         let constructors = ConstructorSections::of(self.targets);
-        let mut under_way = JoinSet::new();
-        for draw in 0..self.times {
-            let calls = self.calls(steps, profile, draw, &constructors)?;
-            let spec = self.spec(&calls, profile, mode, draw);
+        let prepared: Vec<(Vec<Call>, CallSpec)> = (0..self.times)
+            .map(|draw| {
+                let calls = self.calls(steps, profile, draw, &constructors)?;
+                let spec = self.spec(&calls, profile, mode, draw);
+                Ok((calls, spec))
+            })
+            .collect::<Result<_, WorkflowError>>()?;
+        let jobs = prepared.into_iter().map(|(calls, spec)| {
             let executor = Arc::clone(self.executor);
-            under_way.spawn(async move { (draw, calls, executor.execute(&spec).await) });
-        }
-        let mut times = Vec::new();
-        while let Some(finished) = under_way.join_next().await {
-            let (draw, calls, raw) = finished
-                .map_err(|error| SandboxError::Protocol(format!("a workflow task failed: {error}")))?;
-            times.push((draw, workflow_execution(&raw?, &calls)));
-        }
-        times.sort_by_key(|(draw, _)| *draw);
-        let times: Vec<WorkflowExecution> = times.into_iter().map(|(_, time)| time).collect();
+            async move { Ok::<_, SandboxError>(workflow_execution(&executor.execute(&spec).await?, &calls)) }
+        });
+        let times = run_all(UNLIMITED, jobs, || {}).await?;
         Ok(WorkflowCell::of(&profile.scenario, steps, &times, None))
     }
 
@@ -164,20 +159,19 @@ impl WorkflowSimulation<'_> {
     }
 
     fn spec(&self, calls: &[Call], profile: &StressProfile, mode: WorkflowMode, draw: usize) -> CallSpec {
-        let request = json!({
-            "kind": "workflow",
-            "steps": calls.iter().map(Call::request).collect::<Vec<Value>>(),
-            "seed": draw,
-            "off": mode == WorkflowMode::Off,
-            "fixtures": self.fixtures,
+        let request = WorkflowRequest {
+            steps: calls.iter().map(Call::request).collect(),
+            seed: draw as u64,
+            off: mode == WorkflowMode::Off,
+            fixtures: self.fixtures.clone(),
             // With mock rules, the network itself refuses requests that match none.
-            "safe_mode": self.safe_mode && self.network_mocks.is_none(),
-        });
+            safe_mode: self.safe_mode && self.network_mocks.is_none(),
+        };
         let (world, needs_world) = self.workflow_environment(calls, profile, draw);
-        CallSpec::new(request)
+        CallSpec::new(HarnessRequest::Workflow(request))
             .timeout(profile.timeout(self.timeout))
             .limits(profile.limits)
-            .world(world, needs_world)
+            .environment(world, needs_world)
     }
 }
 
@@ -211,15 +205,20 @@ impl WorkflowSimulation<'_> {
 }
 
 fn workflow_execution(raw: &RawOutcome, calls: &[Call]) -> WorkflowExecution {
-    let none = Vec::new();
-    let answered = raw.returned.as_ref().and_then(|answer| answer["steps"].as_array()).unwrap_or(&none);
+    let answered = match &raw.reply {
+        Some(HarnessReply::Workflow(StagedReply::Done(reply))) => &reply.steps[..],
+        _ => &[],
+    };
     let steps: Vec<StepOutcome> = answered
         .iter()
         .zip(calls)
-        .map(|(answer, call)| StepOutcome {
-            verdict: classify(&RawOutcome { returned: Some(answer.clone()), ..raw.clone() }, call),
-            took_ms: answer["took_ms"].as_f64(),
-            peak_bytes: answer["peak_bytes"].as_u64(),
+        .map(|(reply, call)| StepOutcome {
+            verdict: classify(
+                &RawOutcome { reply: Some(HarnessReply::Call(reply.clone())), ..raw.clone() },
+                call,
+            ),
+            took_ms: reply.took_ms,
+            peak_bytes: reply.peak_bytes,
         })
         .collect();
     // A fault that fired in one step counts for the whole workflow.

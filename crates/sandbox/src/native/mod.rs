@@ -26,4 +26,4 @@ pub(crate) use init::namespaces as namespaces_of_this_process;
 pub use launcher::main as launcher_main;
 pub use launcher_handle::LAUNCHER_ARGUMENT;
 pub use registry::{NativeCleanUpReport, clean_up, count_owners};
-pub use zygote::{CallEnvironment, CallLimits, CallSpec, RawOutcome, Zygote, ZygoteOptions, ZygotePool};
+pub use zygote::{Zygote, ZygoteOptions, ZygotePool};

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use menace_model::calls::{OutcomeKind, Recipe};
 use menace_model::ids::CallId;
+use menace_model::runs::{StoredFailure, StoredOutcome, StoredStub};
 use menace_store::{CallFilter, CallRecord};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,12 +48,12 @@ pub(super) async fn list(
     };
     let calls = place.store().await?.calls(&parse_run_id(&id)?, &filter).await?;
     let next = (calls.len() as u64 == limit).then(|| calls.last().map(|call| call.id.number())).flatten();
-    let shown: Vec<Value> = calls.iter().map(summary).collect();
+    let shown: Vec<Value> =
+        calls.iter().map(|call| summary(call, &call.call().stub, &call.outcome())).collect();
     Ok(Json(json!({"version": 1, "calls": shown, "next": next})))
 }
 
-fn summary(call: &CallRecord) -> Value {
-    let facts = &call.detail["facts"];
+fn summary(call: &CallRecord, stub: &StoredStub, outcome: &StoredOutcome) -> Value {
     json!({
         "id": call.id,
         "number": call.id.number(),
@@ -60,9 +61,9 @@ fn summary(call: &CallRecord) -> Value {
         "scenario": call.scenario,
         "kind": call.kind,
         "wall_ms": call.wall_ms,
-        "input": input(&call.spec["stub"]),
-        "exception": facts["exception"],
-        "message": if facts.is_null() { &call.detail["reason"] } else { &facts["message"] },
+        "input": input(stub),
+        "exception": outcome.facts.as_ref().map(|facts| &facts.exception),
+        "message": outcome.message(),
     })
 }
 
@@ -76,43 +77,39 @@ pub(super) async fn show(
     let call = store.call(&id).await?;
     let run = store.run_without_report(id.run()).await?;
     let source = RunSourceCode::of(store, &run).await?;
-    let mut shown = summary(&call);
-    let frames = call.detail["facts"]["frames"].as_array().cloned().unwrap_or_default();
+    let (spec, outcome) = (call.call(), call.outcome());
+    let mut shown = summary(&call, &spec.stub, &outcome);
     let mut traced = Vec::new();
-    for frame in frames {
-        let (path, line) = (frame[0].as_str().unwrap_or_default(), frame[1].as_u64().unwrap_or(0));
-        let lines = source.around(path, line).await;
-        traced.push(json!({"path": path, "line": line, "function": frame[2], "source": lines}));
+    for (path, line, function) in outcome.facts.iter().flat_map(|facts| &facts.frames) {
+        let lines = source.around(path, u64::from(*line)).await;
+        traced.push(json!({"path": path, "line": line, "function": function, "source": lines}));
     }
     shown["frames"] = Value::Array(traced);
     shown["detail"] = call.detail;
-    shown["circumstances"] = call.spec["circumstances"].clone();
-    shown["seed"] = json!(call.spec["seed"].to_string());
-    shown["path"] = call.spec["path"].clone();
-    shown["line"] = call.spec["line"].clone();
+    shown["circumstances"] = spec.circumstances;
+    shown["seed"] = json!(spec.seed.to_string());
+    shown["path"] = json!(spec.path);
+    shown["line"] = json!(spec.line);
     shown["replay"] = json!(format!("menace replay {id}"));
     Ok(Json(shown))
 }
 
 /// A failure with its arguments in Python notation.
-pub(super) fn with_input(mut failure: Value) -> Value {
-    failure["input"] = json!(input(&failure["input"]));
-    failure
+pub(super) fn with_input(failure: &StoredFailure) -> Result<Value, ApiError> {
+    let mut shown =
+        serde_json::to_value(failure).map_err(|error| ApiError::internal(format!("a failure: {error}")))?;
+    shown["input"] = json!(input(&failure.input));
+    Ok(shown)
 }
 
 /// Arguments in Python notation.
-fn input(stub: &Value) -> String {
-    let recipe = |value: &Value| match serde_json::from_value::<Recipe>(value.clone()) {
-        Ok(recipe) => recipe.to_string(),
-        Err(_) => value.to_string(),
-    };
-    let positional = stub["args"].as_array().into_iter().flatten().map(recipe);
-    let named = stub["kwargs"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|pair| format!("{}={}", pair[0].as_str().unwrap_or_default(), recipe(&pair[1])));
+fn input(stub: &StoredStub) -> String {
+    let positional = stub.args.iter().map(Recipe::to_string);
+    let named = stub.kwargs.iter().map(|(name, value)| format!("{name}={value}"));
     let all: Vec<String> = positional.chain(named).collect();
     let arguments = format!("({})", all.join(", "));
-    if stub["owner"].is_null() { arguments } else { format!("{} · {arguments}", recipe(&stub["owner"])) }
+    match &stub.owner {
+        Some(owner) => format!("{owner} · {arguments}"),
+        None => arguments,
+    }
 }

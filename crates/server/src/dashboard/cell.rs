@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use menace_model::ids::RunId;
+use menace_model::runs::{StoredFailure, StoredReport};
 use menace_store::{CallFilter, CallRecord, Store};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,22 +37,27 @@ pub(super) async fn cell(
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
     let run = place.run(&parse_run_id(&id)?).await?;
-    let none = Value::Null;
+    let none = StoredReport::default();
     let report = run.report.as_ref().unwrap_or(&none);
-    let of_section = |row: &&Value| row["section"] == which.section.as_str();
-    let of_scenario =
-        |row: &&Value| which.scenario.as_deref().is_none_or(|scenario| row["scenario"] == scenario);
-    let rows = |name: &str| report[name].as_array().into_iter().flatten();
-    let own = signatures(store, &run.id, &which).await?;
-    let is_own = |row: &&Value| of_section(row) && of_scenario(row) || own.contains(&failure_signature(row));
-    let shown = |name: &str| rows(name).filter(is_own).cloned().map(with_input).collect::<Vec<_>>();
+    let is_of = |section: &str, scenario: &str| {
+        section == which.section && which.scenario.as_deref().is_none_or(|wanted| wanted == scenario)
+    };
+    let own = signatures(store, &run.record.id, &which).await?;
+    let is_own = |failure: &&StoredFailure| {
+        is_of(&failure.section, &failure.scenario) || own.contains(&failure_signature(failure))
+    };
+    let shown = |failures: &[StoredFailure]| {
+        failures.iter().filter(is_own).map(with_input).collect::<Result<Vec<_>, _>>()
+    };
+    let cells = report.cells.iter().flatten().filter(|cell| is_of(&cell.section, &cell.scenario));
+    let errors = report.harness_errors.iter().filter(|error| error.section == which.section);
     Ok(Json(json!({
         "version": 1,
-        "is_final": !report.is_null(),
-        "cells": rows("cells").filter(of_section).filter(of_scenario).collect::<Vec<_>>(),
-        "failures": shown("failures"),
-        "flaky": shown("flaky"),
-        "harness_errors": rows("harness_errors").filter(of_section).collect::<Vec<_>>(),
+        "is_final": run.is_final,
+        "cells": cells.collect::<Vec<_>>(),
+        "failures": shown(&report.failures)?,
+        "flaky": shown(&report.flaky)?,
+        "harness_errors": errors.collect::<Vec<_>>(),
     })))
 }
 
@@ -72,15 +78,14 @@ async fn signatures(
 
 /// Signature of a failing call; `None` without a frame in the repository, since such a failure is not shared with others.
 fn call_signature(call: &CallRecord) -> Option<CellFailureSignature> {
-    let facts = &call.detail["facts"];
-    let frame = facts["frames"].as_array()?.last()?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Some((call.kind.name().to_owned(), text(&facts["exception"]), text(&frame[0]), frame[1].as_u64()?))
+    let facts = call.outcome().facts?;
+    let (path, line, _) = facts.frames.last()?.clone();
+    Some((call.kind.name().to_owned(), facts.exception, path, u64::from(line)))
 }
 
-fn failure_signature(failure: &Value) -> CellFailureSignature {
-    let text = |name: &str| failure[name].as_str().unwrap_or_default().to_owned();
-    (text("kind"), text("exception"), text("path"), failure["line"].as_u64().unwrap_or(0))
+fn failure_signature(failure: &StoredFailure) -> CellFailureSignature {
+    let exception = failure.exception.clone().unwrap_or_default();
+    (failure.kind.clone(), exception, failure.path.clone(), failure.line)
 }
 
 /// All failures of a run, worst first.
@@ -89,9 +94,7 @@ pub(super) async fn failures(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let run = place.run(&parse_run_id(&id)?).await?;
-    let none = Value::Null;
-    let report = run.report.as_ref().unwrap_or(&none);
-    let all: Vec<Value> =
-        report["failures"].as_array().into_iter().flatten().cloned().map(with_input).collect();
-    Ok(Json(json!({"version": 1, "is_final": !report.is_null(), "failures": all})))
+    let failures = run.report.iter().flat_map(|report| &report.failures);
+    let all: Vec<Value> = failures.map(with_input).collect::<Result<_, _>>()?;
+    Ok(Json(json!({"version": 1, "is_final": run.is_final, "failures": all})))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use menace_model::calls::OutcomeKind;
+use menace_model::runs::StoredReport;
 use menace_store::CellCount;
 use serde_json::{Value, json};
 
@@ -67,23 +68,21 @@ pub(super) async fn matrix(
 ) -> Result<Json<Value>, ApiError> {
     let run = place.run(&parse_run_id(&id)?).await?;
     let shown = match &run.report {
-        Some(report) if report["cells"].is_array() => matrix_of_report(report),
-        _ => matrix_of_calls(place.store().await?.cells(&run.id).await?),
+        Some(report) => matrix_of_report(report),
+        None => matrix_of_calls(place.store().await?.cells(&run.record.id).await?),
     };
     Ok(Json(shown))
 }
 
-fn matrix_of_report(report: &Value) -> Value {
+fn matrix_of_report(report: &StoredReport) -> Value {
     let mut matrix = CellMatrix::default();
-    for cell in report["cells"].as_array().into_iter().flatten() {
-        let text = |name: &str| cell[name].as_str();
-        let column = match text("severity") {
-            Some(severity) => format!("{} · {severity}", text("scenario").unwrap_or_default()),
-            None => text("scenario").unwrap_or_default().to_owned(),
+    for cell in report.cells.iter().flatten() {
+        let column = match &cell.severity {
+            Some(severity) => format!("{} · {severity}", cell.scenario),
+            None => cell.scenario.clone(),
         };
-        let count = |name: &str| cell[name].as_u64().unwrap_or(0);
-        let well = count("ok") + count("rejected");
-        matrix.add(text("section").unwrap_or_default(), &column, (count("n"), well), text("void_reason"));
+        let well = cell.ok + cell.rejected;
+        matrix.add(&cell.section, &column, (cell.n, well), cell.void_reason.as_deref());
     }
     matrix.json(true)
 }
@@ -114,7 +113,7 @@ mod tests {
             {"section": "a:f", "scenario": "normal", "severity": null, "n": 4, "ok": 2, "rejected": 1, "crash": 1, "void_reason": null},
             {"section": "a:f", "scenario": "flaky_upstream", "severity": "low", "n": 0, "void_reason": "no request was made"},
         ]});
-        let matrix = matrix_of_report(&report);
+        let matrix = matrix_of_report(&serde_json::from_value(report).unwrap());
         assert_eq!(matrix["columns"], json!(["normal", "flaky_upstream · low"]));
         assert_eq!(matrix["cells"], json!([[0, 0, 4, 3, null], [0, 1, 0, 0, 0]]));
         assert_eq!(matrix["reasons"], json!(["no request was made"]));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use menace_store::{PatchRecord, PatchState};
+use menace_model::patches::{PatchDecision, PatchState, PatchVerdict};
+use menace_store::PatchRecord;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,30 +39,22 @@ fn summary(patch: &PatchRecord) -> Value {
         "proposer": patch.proposer,
         "state": patch.state,
         "at_ms": patch.at_ms,
-        "why": patch.detail["why"],
-        "gain": patch.verdict["gain"],
-        "interval": patch.verdict["interval"],
-        "score": patch.verdict["score"],
+        "why": patch.detail.why,
+        "gain": patch.verdict.verdict.gain,
+        "interval": patch.verdict.verdict.interval,
+        "score": patch.verdict.verdict.score,
         "reason": reason(patch),
         "commit": patch.commit,
     })
 }
 
 /// Reason why a patch was rejected or reverted; null for kept patches.
-fn reason(patch: &PatchRecord) -> Value {
+fn reason(patch: &PatchRecord) -> Option<String> {
     match patch.state {
-        PatchState::Kept => Value::Null,
-        PatchState::Reverted => patch.verdict["reverted"].clone(),
+        PatchState::Kept => None,
+        PatchState::Reverted => patch.verdict.reverted.clone(),
         PatchState::Rejected => {
-            let conditions = patch.verdict["conditions"].as_array();
-            let failed = conditions.and_then(|all| all.iter().find(|one| one["state"] == "fails"));
-            failed.map_or_else(
-                || json!("verification incomplete"),
-                |one| {
-                    let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
-                    json!(format!("{}: {}", text("name"), text("figure")))
-                },
-            )
+            Some(patch.verdict.verdict.reason().unwrap_or_else(|| "verification incomplete".to_owned()))
         }
     }
 }
@@ -72,14 +65,22 @@ pub(super) async fn show(
     Path((run, number)): Path<(String, u64)>,
 ) -> Result<Json<Value>, ApiError> {
     let patch = find_patch(&place, &run, number).await?;
+    let PatchVerdict { verdict, decisions, .. } = &patch.verdict;
     let mut shown = summary(&patch);
-    shown["cause"] = patch.detail["cause"].clone();
-    shown["diff"] = patch.detail["diff"].clone();
-    shown["cost"] = patch.cost;
-    // Decisions of users are stored in the verdict and shown as a separate field.
-    shown["decisions"] = patch.verdict["decisions"].clone();
-    for name in ["conditions", "scenarios", "alignment", "figures", "regression", "cpu_seconds"] {
-        shown[name] = patch.verdict[name].clone();
+    let more = json!({
+        "cause": patch.detail.cause,
+        "diff": patch.detail.diff,
+        "cost": patch.cost,
+        "decisions": (!decisions.is_empty()).then_some(decisions),
+        "conditions": verdict.conditions,
+        "scenarios": verdict.scenarios,
+        "alignment": verdict.alignment,
+        "figures": verdict.figures,
+        "regression": verdict.regression,
+        "cpu_seconds": verdict.cpu_seconds,
+    });
+    if let (Value::Object(shown), Value::Object(more)) = (&mut shown, more) {
+        shown.extend(more);
     }
     Ok(Json(shown))
 }
@@ -112,8 +113,8 @@ pub(super) async fn decide(
     }
     let mut patch = find_patch(&place, &run, number).await?;
     match (patch.state, decision.state) {
-        (PatchState::Kept, PatchState::Reverted) => patch.verdict["reverted"] = json!(reason),
-        (PatchState::Reverted, PatchState::Kept) => patch.verdict["reverted"] = Value::Null,
+        (PatchState::Kept, PatchState::Reverted) => patch.verdict.reverted = Some(reason.to_owned()),
+        (PatchState::Reverted, PatchState::Kept) => patch.verdict.reverted = None,
         (now, wanted) => {
             let message = format!("patch is {} and cannot become {}", now.name(), wanted.name());
             return Err(ApiError::new(StatusCode::CONFLICT, "not_possible", message)
@@ -121,12 +122,12 @@ pub(super) async fn decide(
         }
     }
     patch.state = decision.state;
-    let decided =
-        json!({"at_ms": clock::now_ms(), "state": decision.state, "reason": reason, "by": "dashboard"});
-    match patch.verdict["decisions"].as_array_mut() {
-        Some(decisions) => decisions.push(decided),
-        None => patch.verdict["decisions"] = json!([decided]),
-    }
+    patch.verdict.decisions.push(PatchDecision {
+        at_ms: clock::now_ms(),
+        state: decision.state,
+        reason: reason.to_owned(),
+        by: "dashboard".to_owned(),
+    });
     place.store().await?.record_patch(&patch).await?;
     let hint = patch.commit.as_ref().filter(|_| patch.state == PatchState::Reverted);
     let hint = hint.map(|commit| format!("git revert {commit}"));

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use menace_model::patches::StepCost;
+use menace_model::runs::{RunKind, StoredRunOptions};
 use menace_store::{EventRecord, PatchRecord, RunRecord, RunState};
 use serde_json::{Value, json};
-
-use super::runs::kind;
 
 /// A run writes its elapsed time every two seconds. After this time without a write it counts as dead.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,6 +19,8 @@ pub(super) struct ProgressInputs<'a> {
     pub(super) last_event: Option<&'a EventRecord>,
     /// Run that owns the calls: that of the last cycle, or the run itself.
     pub(super) calls: &'a RunRecord,
+    /// Options of the run.
+    pub(super) options: &'a StoredRunOptions,
     /// File with the elapsed time of a run.
     pub(super) clock: PathBuf,
     pub(super) patches: &'a [PatchRecord],
@@ -27,7 +29,7 @@ pub(super) struct ProgressInputs<'a> {
 /// Progress of a run.
 pub(super) fn progress(run: &RunRecord, now: &ProgressInputs<'_>) -> Value {
     json!({
-        "stage": stage(run, now.last_event),
+        "stage": stage(run, now.options.kind, now.last_event),
         "alive": alive(run, &now.clock),
         "budget": budget(run, now),
         "calls_run": now.calls.id.to_string(),
@@ -36,17 +38,17 @@ pub(super) fn progress(run: &RunRecord, now: &ProgressInputs<'_>) -> Value {
 }
 
 /// Stage of a run, derived from its last event.
-fn stage(run: &RunRecord, last: Option<&EventRecord>) -> Value {
+fn stage(run: &RunRecord, kind: RunKind, last: Option<&EventRecord>) -> Value {
     let detail = |name: &str| last.map_or("", |event| event.detail[name].as_str().unwrap_or_default());
     let (name, text) = match (run.state, last.map(|event| event.kind.as_str())) {
         (RunState::Finished, _) => ("ended", detail("reason").to_owned()),
-        (RunState::Interrupted, _) if kind(run) == "auto" => {
+        (RunState::Interrupted, _) if kind == RunKind::Auto => {
             ("interrupted", format!("resume with 'menace auto --recover {}'", run.id))
         }
         (RunState::Interrupted, _) => {
             ("interrupted", format!("resume with 'menace run --resume {}'", run.id))
         }
-        (RunState::Running, None) if kind(run) == "auto" => {
+        (RunState::Running, None) if kind == RunKind::Auto => {
             ("preparing", "scanning the code and running its tests".to_owned())
         }
         (RunState::Running, None | Some("cycle:began")) => ("measuring", "calling every function".to_owned()),
@@ -73,23 +75,24 @@ fn alive(run: &RunRecord, clock: &Path) -> Value {
 
 /// Budget limits and spending. Values that were not measured are null.
 fn budget(run: &RunRecord, now: &ProgressInputs<'_>) -> Value {
-    let limits = &run.options["limits"];
+    let limits = &now.options.limits;
     let recorded = std::fs::read_to_string(&now.clock).ok().and_then(|text| text.trim().parse::<f64>().ok());
     let whole = run.ended_ms.map(|ended| (ended - run.began_ms) as f64 / 1e3);
     let so_far = || (run.state == RunState::Running).then(|| (now.at_ms - run.began_ms) as f64 / 1e3);
-    // `sum()` of an empty iterator would be −0.
-    let spent =
-        |name: &str| now.patches.iter().try_fold(0.0, |sum, patch| Some(sum + patch.cost[name].as_f64()?));
+    let spent = now
+        .patches
+        .iter()
+        .fold(StepCost { money: Some(0.0), ..StepCost::default() }, |sum, patch| sum.plus(&patch.cost));
     json!({
         "seconds": recorded.or(whole).or_else(so_far),
-        "max_seconds": limits["seconds"],
-        "tokens": spent("tokens"),
-        "max_tokens": limits["tokens"],
-        "money": spent("money"),
-        "max_money": limits["cost"],
-        "cpu_seconds": spent("cpu_seconds"),
-        "cycles": run.options["begun"].as_array().map(Vec::len),
-        "max_cycles": run.options["cycles"],
+        "max_seconds": limits.seconds,
+        "tokens": spent.tokens,
+        "max_tokens": limits.tokens,
+        "money": spent.money,
+        "max_money": limits.cost,
+        "cpu_seconds": spent.cpu_seconds,
+        "cycles": now.options.begun.as_ref().map(Vec::len),
+        "max_cycles": now.options.cycles,
     })
 }
 
@@ -153,13 +156,20 @@ mod tests {
             kind: kind.into(),
             detail,
         };
-        let name = |state, event: Option<&EventRecord>| stage(&run(state, 1), event)["name"].clone();
+        let name =
+            |state, event: Option<&EventRecord>| stage(&run(state, 1), RunKind::Auto, event)["name"].clone();
         assert_eq!(name(RunState::Running, None), "preparing");
         assert_eq!(name(RunState::Running, Some(&event("cycle:began", json!({})))), "measuring");
         let proposed = event("patch:proposed", json!({"section": "shop.cart:add", "why": "a guard"}));
-        assert_eq!(stage(&run(RunState::Running, 1), Some(&proposed))["text"], "shop.cart:add: a guard");
+        assert_eq!(
+            stage(&run(RunState::Running, 1), RunKind::Auto, Some(&proposed))["text"],
+            "shop.cart:add: a guard"
+        );
         let stopped = event("run:stopped", json!({"reason": "every module is complete"}));
-        assert_eq!(stage(&run(RunState::Finished, 1), Some(&stopped))["text"], "every module is complete");
+        assert_eq!(
+            stage(&run(RunState::Finished, 1), RunKind::Auto, Some(&stopped))["text"],
+            "every module is complete"
+        );
     }
 
     #[test]
@@ -173,9 +183,17 @@ mod tests {
         std::fs::File::options().write(true).open(&clock).unwrap().set_modified(old).unwrap();
         assert_eq!(alive(&run(RunState::Running, 1), &clock), json!(false));
         let run = run(RunState::Running, 1);
-        let now = ProgressInputs { at_ms: 0, last_event: None, calls: &run, clock, patches: &[] };
+        let options = run.known_options();
+        let now = ProgressInputs {
+            at_ms: 0,
+            last_event: None,
+            calls: &run,
+            options: &options,
+            clock,
+            patches: &[],
+        };
         let budget = budget(&run, &now);
-        assert_eq!(budget["tokens"].to_string(), "0.0", "nothing was spent");
+        assert_eq!(budget["tokens"].to_string(), "0", "nothing was spent");
         assert_eq!((&budget["seconds"], &budget["max_seconds"]), (&json!(41.5), &json!(60.0)));
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use menace_model::ids::RunId;
+use menace_model::runs::{RunKind, StoredCycle, StoredReport, StoredRunOptions};
 use menace_store::{PatchRecord, PatchState, RunRecord, Store};
 use serde_json::{Map, Value, json};
 
@@ -41,20 +42,21 @@ pub(super) async fn settings(State(place): State<Arc<DashboardState>>) -> Json<V
 /// Latest runs, newest first. A cycle of `menace auto` is a run of its own and names its parent.
 pub(super) async fn list(State(place): State<Arc<DashboardState>>) -> Result<Json<Value>, ApiError> {
     let runs = place.store().await?.runs(MAX_RUNS).await?;
-    let shown: Vec<Value> = runs.iter().map(|run| summary(run, &runs)).collect();
+    let options: Vec<StoredRunOptions> = runs.iter().map(RunRecord::known_options).collect();
+    let parent_of = |run: &RunRecord| {
+        let position = options.iter().position(|other| other.cycle_of(&run.id).is_some());
+        position.map(|position| &runs[position].id)
+    };
+    let summaries = runs.iter().zip(&options);
+    let shown: Vec<Value> =
+        summaries.map(|(run, options)| summary(run, options.kind, parent_of(run))).collect();
     Ok(Json(json!({"version": 1, "runs": shown})))
 }
 
-fn summary(run: &RunRecord, all: &[RunRecord]) -> Value {
-    let id = run.id.to_string();
-    let is_cycle_of = |other: &&RunRecord| {
-        let begun = other.options["begun"].as_array();
-        begun.is_some_and(|begun| begun.iter().any(|cycle| cycle["run"] == id.as_str()))
-    };
-    let parent = all.iter().find(is_cycle_of).map(|parent| parent.id.to_string());
+fn summary(run: &RunRecord, kind: RunKind, parent: Option<&RunId>) -> Value {
     json!({
-        "id": id,
-        "kind": kind(run),
+        "id": run.id,
+        "kind": kind,
         "parent": parent,
         "repository": run.repository,
         "state": run.state,
@@ -63,11 +65,6 @@ fn summary(run: &RunRecord, all: &[RunRecord]) -> Value {
         "planned": run.planned,
         "seed": run.seed.to_string(),
     })
-}
-
-/// Kind of a run: `auto` or `run`.
-pub(super) fn kind(run: &RunRecord) -> &'static str {
-    if run.options["kind"] == "auto" { "auto" } else { "run" }
 }
 
 /// One run: state, stage, budget and cycles.
@@ -80,22 +77,23 @@ pub(super) async fn show(
     let patches = store.patches(&run.id).await?;
     let last = store.last_events(Some(&run.id), 1).await?.pop();
     // Results are in the report of the run that owns the calls: the last cycle, or the run itself.
-    let calls_run = last_cycle(&run)?.unwrap_or_else(|| run.id.clone());
-    let calls = place.run(&calls_run).await?;
+    let options = run.known_options();
+    let calls_run = last_cycle(&options).unwrap_or(&run.id);
+    let calls = place.run(calls_run).await?;
     let now = ProgressInputs {
         at_ms: clock::now_ms(),
         last_event: last.as_ref(),
-        calls: &calls,
+        calls: &calls.record,
+        options: &options,
         clock: place.sources.data.join("auto").join(&id).join("elapsed"),
         patches: &patches,
     };
-    let mut shown = summary(&run, &[]);
+    let mut shown = summary(&run, options.kind, None);
     shown["progress"] = progress(&run, &now);
-    shown["cycles"] = Value::Array(cycles(&run, &patches));
+    shown["cycles"] = Value::Array(cycles(&options, &patches));
     shown["patches"] = patch_counts(&patches);
-    shown["kinds"] = json!(kinds(store, &calls).await?);
-    shown["found"] =
-        calls.report.as_ref().filter(|report| report["cells"].is_array()).map_or(Value::Null, result_summary);
+    shown["kinds"] = json!(kinds(store, &calls.record).await?);
+    shown["found"] = calls.report.as_ref().map_or(Value::Null, result_summary);
     shown["stopped"] = match &last {
         Some(event) if event.kind == "run:stopped" => event.detail["reason"].clone(),
         _ => Value::Null,
@@ -110,8 +108,8 @@ pub(super) async fn progress_counts(
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
     let run = store.run_without_report(&parse_run_id(&id)?).await?;
-    let calls = match last_cycle(&run)? {
-        Some(cycle) => store.run_without_report(&cycle).await?,
+    let calls = match last_cycle(&run.known_options()) {
+        Some(cycle) => store.run_without_report(cycle).await?,
         None => run,
     };
     let kinds = kinds(store, &calls).await?;
@@ -127,9 +125,8 @@ pub(super) async fn progress_counts(
 }
 
 /// Id of the run of the last cycle, if the run has cycles.
-fn last_cycle(run: &RunRecord) -> Result<Option<RunId>, ApiError> {
-    let last = run.options["begun"].as_array().and_then(|begun| begun.last());
-    last.and_then(|cycle| cycle["run"].as_str()).map(parse_run_id).transpose()
+fn last_cycle(options: &StoredRunOptions) -> Option<&RunId> {
+    options.cycles_begun().last()?.run.as_ref()
 }
 
 async fn kinds(store: &Store, run: &RunRecord) -> Result<Map<String, Value>, ApiError> {
@@ -137,42 +134,42 @@ async fn kinds(store: &Store, run: &RunRecord) -> Result<Map<String, Value>, Api
 }
 
 /// Results of the calls, without the long lists.
-fn result_summary(report: &Value) -> Value {
-    let length = |name: &str| report[name].as_array().map_or(0, Vec::len);
+fn result_summary(report: &StoredReport) -> Value {
+    let worth = report.roi.as_ref();
     json!({
-        "sections": report["sections"],
-        "reached": report["reached"],
-        "calls": report["calls"],
-        "seconds": report["seconds"],
-        "failures": length("failures"),
-        "flaky": length("flaky"),
-        "harness_errors": length("harness_errors"),
-        "roi": report["roi"]["roi"],
-        "unavailable": report["roi"]["unavailable"],
-        "energy_source": report["roi"]["energy_source"],
-        "converged": report["roi"]["converged"],
+        "sections": report.sections,
+        "reached": report.reached,
+        "calls": report.calls,
+        "seconds": report.seconds,
+        "failures": report.failures.len(),
+        "flaky": report.flaky.len(),
+        "harness_errors": report.harness_errors.len(),
+        "roi": worth.and_then(|worth| worth.roi),
+        "unavailable": worth.and_then(|worth| worth.unavailable.as_ref()),
+        "energy_source": worth.and_then(|worth| worth.energy_source.as_ref()),
+        "converged": worth.and_then(|worth| worth.converged),
     })
 }
 
-fn cycles(run: &RunRecord, patches: &[PatchRecord]) -> Vec<Value> {
-    let begun = run.options["begun"].as_array().map_or(&[][..], Vec::as_slice);
-    let first = |number: usize| begun.get(number).and_then(|cycle| cycle["first"].as_u64());
-    let of = |(number, cycle): (usize, &Value)| {
+fn cycles(options: &StoredRunOptions, patches: &[PatchRecord]) -> Vec<Value> {
+    let begun = options.cycles_begun();
+    let first = |number: usize| begun.get(number).and_then(|cycle| cycle.first);
+    let of = |(number, cycle): (usize, &StoredCycle)| {
         let (from, to) = (first(number).unwrap_or(0), first(number + 1).unwrap_or(u64::MAX));
         let own: Vec<&PatchRecord> =
             patches.iter().filter(|patch| (from..to).contains(&patch.number)).collect();
-        let seen = &cycle["seen"];
+        let seen = cycle.seen.clone().unwrap_or_default();
         json!({
             "number": number + 1,
-            "run": cycle["run"],
-            "base": cycle["base"],
-            "presets": cycle["presets"],
-            "at_ms": cycle["at_ms"],
-            "calls": seen["calls"],
-            "failures": seen["failures"],
-            "roi": seen["roi"],
-            "forecast": seen["forecast"],
-            "seconds": seen["seconds"],
+            "run": cycle.run,
+            "base": cycle.base,
+            "presets": cycle.presets,
+            "at_ms": cycle.at_ms,
+            "calls": seen.calls,
+            "failures": seen.failures,
+            "roi": seen.roi,
+            "forecast": seen.forecast,
+            "seconds": seen.seconds,
             "proposals": own.len(),
             "kept": own.iter().filter(|patch| patch.state == PatchState::Kept).count(),
         })

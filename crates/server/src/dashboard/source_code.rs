@@ -1,5 +1,6 @@
 //! Source lines as they were during a run, if that version is still available.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use menace_store::{RunRecord, Store};
@@ -15,24 +16,21 @@ const CONTEXT_LINES: u64 = 4;
 pub(super) struct RunSourceCode {
     repository: PathBuf,
     /// Prefix of the content hash of each file, by path.
-    files: Value,
+    files: BTreeMap<String, String>,
     /// Commit that a cycle called, if the run is a cycle of `menace auto`.
     base: Option<String>,
 }
 
 impl RunSourceCode {
     pub(super) async fn of(store: &Store, run: &RunRecord) -> Result<Self, ApiError> {
-        let id = run.id.to_string();
         // A cycle of `menace auto` calls a commit of its branch, not the user's files.
         let loops = store.runs(200).await?;
-        let cycles = loops.iter().filter_map(|other| other.options["begun"].as_array()).flatten();
-        let base =
-            cycles.filter(|cycle| cycle["run"] == id.as_str()).find_map(|cycle| cycle["base"].as_str());
-        let named = run.options["repository"].as_str().unwrap_or(&run.repository);
+        let base = loops.iter().find_map(|other| other.known_options().cycle_of(&run.id)?.base.clone());
+        let options = run.known_options();
         Ok(Self {
-            repository: named.into(),
-            files: run.options["files"].clone(),
-            base: base.filter(|base| is_commit(base)).map(str::to_owned),
+            repository: options.repository.as_deref().unwrap_or(&run.repository).into(),
+            files: options.files,
+            base: base.filter(|base| is_commit(base)),
         })
     }
 
@@ -59,9 +57,10 @@ impl RunSourceCode {
         if path.is_empty() || !Path::new(path).components().all(is_plain) {
             return Err(format!("{path} is not a path in the repository"));
         }
-        let known = self.files[path].as_str();
-        let is_same =
-            |content: &[u8]| known.is_some_and(|known| blake3::hash(content).to_hex().starts_with(known));
+        let known = self.files.get(path);
+        let is_same = |content: &[u8]| {
+            known.is_some_and(|known| blake3::hash(content).to_hex().starts_with(known.as_str()))
+        };
         let here = self.repository.join(path);
         if let Ok(content) = std::fs::read(&here)
             && is_same(&content)
@@ -101,8 +100,11 @@ mod tests {
         let content = (1..=20).map(|number| format!("line {number}\n")).collect::<String>();
         std::fs::write(directory.path().join("a.py"), &content).unwrap();
         let hash = blake3::hash(content.as_bytes()).to_hex()[..16].to_owned();
-        let mut source =
-            RunSourceCode { repository: directory.path().into(), files: json!({"a.py": hash}), base: None };
+        let mut source = RunSourceCode {
+            repository: directory.path().into(),
+            files: [("a.py".to_owned(), hash)].into(),
+            base: None,
+        };
         let lines = source.around("a.py", 6).await;
         assert_eq!(
             (&lines["lines"][0], lines["lines"].as_array().unwrap().len()),
@@ -111,7 +113,7 @@ mod tests {
         for path in ["../a.py", "/etc/passwd", "", "b.py"] {
             assert!(source.around(path, 1).await["unavailable"].is_string(), "{path}");
         }
-        source.files = json!({"a.py": "0000000000000000"});
+        source.files = [("a.py".to_owned(), "0".repeat(16))].into();
         assert_eq!(source.around("a.py", 6).await["unavailable"], "the file has changed since the call");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::StatusCode;
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
+use menace_model::runs::StoredReport;
 use menace_store::{RunRecord, RunState, Store, SynergyHistory};
 use menace_tracker::history::{RoiHistory, read};
 use serde_json::Value;
@@ -58,7 +59,16 @@ pub(super) struct DashboardState {
     store: OnceCell<Store>,
     metrics: OnceCell<Store>,
     /// Last requested run, if finished: its report can have megabytes, and a page requests it often.
-    last: Mutex<Option<Arc<RunRecord>>>,
+    last: Mutex<Option<Arc<ReportedRun>>>,
+}
+
+/// A run with the report of its calls.
+pub(super) struct ReportedRun {
+    pub(super) record: RunRecord,
+    /// Whether the run has a report of any kind.
+    pub(super) is_final: bool,
+    /// Report of its calls, if it has made calls itself and has finished.
+    pub(super) report: Option<StoredReport>,
 }
 
 impl DashboardState {
@@ -70,18 +80,21 @@ impl DashboardState {
     }
 
     /// A run with its report.
-    pub(super) async fn run(&self, id: &RunId) -> Result<Arc<RunRecord>, ApiError> {
+    pub(super) async fn run(&self, id: &RunId) -> Result<Arc<ReportedRun>, ApiError> {
         let store = self.store().await?;
         let now = store.run_without_report(id).await?;
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // The report is written again after the run has ended, with its ROI, and the end time changes then.
-        if let Some(last) =
-            last.filter(|last| last.id == *id && last.ended_ms == now.ended_ms && last.state == now.state)
-        {
+        let is_same =
+            |last: &RunRecord| last.id == *id && last.ended_ms == now.ended_ms && last.state == now.state;
+        if let Some(last) = last.filter(|last| is_same(&last.record)) {
             return Ok(last);
         }
-        let run = Arc::new(store.run(id).await?);
-        if run.state == RunState::Finished {
+        let mut record = store.run(id).await?;
+        let report = record.call_report();
+        let is_final = record.report.take().is_some();
+        let run = Arc::new(ReportedRun { record, is_final, report });
+        if run.record.state == RunState::Finished {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&run));
         }
         Ok(run)

@@ -146,7 +146,7 @@ async fn runs(values: &mut ScrapeValues, store: &Store) -> Result<(), menace_sto
         *states.entry(run.state.name().to_owned()).or_default() += 1.0;
     }
     values.gauges("menace_runs", "Newest 500 runs by state", "state", states);
-    let loops = runs.iter().filter(|run| run.options["begun"].is_array());
+    let loops = runs.iter().filter(|run| run.known_options().begun.is_some());
     let mut patches: BTreeMap<String, f64> = BTreeMap::new();
     if let Some(newest) = loops.max_by_key(|run| run.began_ms) {
         for patch in store.patches(&newest.id).await? {

@@ -102,15 +102,14 @@ fn patches(finished: &AutoRunReport) -> String {
     let (kept, rejected): (Vec<_>, Vec<_>) =
         finished.patches.iter().partition(|patch| patch.state == PatchState::Kept);
     for patch in &kept {
-        let gain = patch.verdict["gain"].as_f64();
-        let interval: Option<(f64, f64)> = serde_json::from_value(patch.verdict["interval"].clone()).ok();
+        let Verdict { gain, interval, .. } = &patch.verdict.verdict;
         table.row([
             TableCell::styled("kept", TextStyle::Good),
             patch.section.clone().into(),
             patch.proposer.trim_start_matches("transform:").to_owned().into(),
             gain.map_or("–".to_owned(), |gain| format!("{gain:+.2}")).into(),
             interval.map_or(String::new(), |(low, high)| format!("{low:+.2} … {high:+.2}")).into(),
-            shortened(patch.detail["why"].as_str().unwrap_or_default(), 90).into(),
+            shortened(&patch.detail.why, 90).into(),
         ]);
     }
     let mut text = if kept.is_empty() { String::new() } else { table.text() };

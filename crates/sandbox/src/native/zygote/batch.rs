@@ -5,29 +5,17 @@
 
 use std::time::{Duration, Instant};
 
-use menace_model::network::NetworkReport;
+use menace_model::calls::{CallSpec, RawOutcome};
+use menace_model::harness::{BatchCallReport, BatchReply, BatchRequest, HarnessReply, HarnessRequest};
 use menace_model::sandbox::ResourceUsage;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::call_spec::{CallSpec, RawOutcome};
 use super::call_streams::{CallStreams, LONGEST_RESULT};
 use super::isolated_calls::{PATIENCE, Zygote, encode_request};
 use super::slot_supervisor::SlotSupervisor;
 use super::slots::{Slot, SlotStartCounters};
 use crate::SandboxError;
 use crate::native::pipes::{OutputCapture, ProgramOutputPipe};
-
-/// Report of the module process after a call.
-#[derive(Debug, Deserialize)]
-struct BatchCallReport {
-    status: i32,
-    clean: bool,
-    cpu_user_us: u64,
-    cpu_system_us: u64,
-    largest_process_bytes: u64,
-}
 
 /// Result of a call in a batch.
 enum BatchCallResult {
@@ -106,19 +94,15 @@ impl Zygote {
         };
         let mut session = BatchSession { slot, keeper: supervisor, line: streams };
         let request =
-            encode_request(&json!({"kind": "batch", "module": module, "of": first.request["kind"]}))?;
-        let is_ready = match tokio::time::timeout(first.timeout, session.line.request_answer(&request)).await
-        {
-            Ok(Some(answer)) => {
-                if !answer["why_not"].is_null() {
-                    tracing::debug!("no shared import for calls of {module}: {}", answer["why_not"]);
-                }
-                answer.get("why_not").is_some_and(Value::is_null)
+            HarnessRequest::Batch(BatchRequest { module: module.to_owned(), of: first.request.kind() });
+        let reply = tokio::time::timeout(first.timeout, session.line.exchange_request(&request)).await;
+        match reply.unwrap_or(Ok(None))? {
+            Some(HarnessReply::Batch(BatchReply { why_not: None })) => return Ok(Some(session)),
+            Some(HarnessReply::Batch(BatchReply { why_not: Some(reason) })) => {
+                tracing::debug!("no shared import for calls of {module}: {reason}");
             }
-            Ok(None) | Err(_) => false,
-        };
-        if is_ready {
-            return Ok(Some(session));
+            Some(other) => tracing::debug!("no shared import for calls of {module}: {other:?}"),
+            None => {}
         }
         session.abandon().await;
         Ok(None)
@@ -136,7 +120,9 @@ impl BatchSession {
         let Ok(reply) = answered else {
             return Ok(BatchCallResult::Last(Box::new(self.timed_out(&before, wall_ms)?)));
         };
-        let Some((head, returned, stdout, stderr)) = reply else { return Ok(BatchCallResult::Unusual) };
+        let Some(CallExchange { report: head, answer, stdout, stderr }) = reply else {
+            return Ok(BatchCallResult::Unusual);
+        };
         let measured = ResourceUsage {
             cpu_user_ms: Some(head.cpu_user_us as f64 / 1e3),
             cpu_system_ms: Some(head.cpu_system_us as f64 / 1e3),
@@ -146,17 +132,18 @@ impl BatchSession {
             cpu_throttled_ms: None,
         };
         let (usage, oom) = self.slot.after(&before, measured)?;
-        if oom && head.status == libc::SIGKILL && returned.is_none() {
+        if oom && head.status == libc::SIGKILL && answer.is_empty() {
             // Of all processes in the group, the kernel killed the call and left the module process.
             let killed = outcome_of_exit(None, Some(libc::SIGKILL), wall_ms, usage, (stdout, stderr));
             return Ok(BatchCallResult::Last(Box::new(RawOutcome { oom, ..killed })));
         }
-        if oom || !head.clean || head.status != 0 || returned.is_none() {
+        let reply = spec.request.parse_reply(&answer);
+        if oom || !head.clean || head.status != 0 || !reply.is_valid() {
             tracing::debug!("rerunning a call alone: {head:?}, out of memory: {oom}");
             return Ok(BatchCallResult::Unusual);
         }
         let ordinary = outcome_of_exit(Some(0), None, wall_ms, usage, (stdout, stderr));
-        Ok(BatchCallResult::Ordinary(Box::new(RawOutcome { returned, ..ordinary })))
+        Ok(BatchCallResult::Ordinary(Box::new(RawOutcome { reply: Some(reply), ..ordinary })))
     }
 
     fn timed_out(&self, before: &SlotStartCounters, wall_ms: f64) -> Result<RawOutcome, SandboxError> {
@@ -196,36 +183,42 @@ fn outcome_of_exit(
     (stdout, stderr): (OutputCapture, OutputCapture),
 ) -> RawOutcome {
     RawOutcome {
-        returned: None,
         exit_code,
         signal,
-        timed_out: false,
-        oom: false,
-        disk_full: false,
         wall_ms,
         usage,
         truncated: stdout.is_truncated || stderr.is_truncated,
         stdout: stdout.text(),
         stderr: stderr.text(),
-        network: NetworkReport::default(),
-        faults: Vec::new(),
+        ..RawOutcome::default()
     }
 }
 
+/// What came back from one call of a batch.
+struct CallExchange {
+    report: BatchCallReport,
+    /// Answer of the call; empty if it gave none.
+    answer: Vec<u8>,
+    stdout: OutputCapture,
+    stderr: OutputCapture,
+}
+
 impl CallStreams {
-    /// Sends a request that only harness code answers.
-    async fn request_answer(&mut self, request: &[u8]) -> Option<Value> {
-        self.stream.write_all(request).await.ok()?;
-        let body = self.read_part().await?;
-        serde_json::from_slice(&body).ok()
+    /// Sends a request that only harness code answers; `None` when there is no answer.
+    async fn exchange_request(
+        &mut self,
+        request: &HarnessRequest,
+    ) -> Result<Option<HarnessReply>, SandboxError> {
+        let bytes = encode_request(request)?;
+        let answer = async {
+            self.stream.write_all(&bytes).await.ok()?;
+            read_part(&mut self.stream).await
+        };
+        Ok(answer.await.map(|answer| request.parse_reply(&answer)))
     }
 
-    /// Makes one call of a batch and collects its output until it ends. `None` when the answer is malformed.
-    async fn exchange_call(
-        &mut self,
-        request: &[u8],
-        limit: u64,
-    ) -> Option<(BatchCallReport, Option<Value>, OutputCapture, OutputCapture)> {
+    /// Makes one call of a batch and collects its output until it ends. `None` when the report is malformed.
+    async fn exchange_call(&mut self, request: &[u8], limit: u64) -> Option<CallExchange> {
         self.stream.write_all(request).await.ok()?;
         let (mut stdout, mut stderr) = (OutputCapture::new(limit), OutputCapture::new(limit));
         let (head, answer) = {
@@ -247,12 +240,8 @@ impl CallStreams {
         };
         read_rest(&mut self.stdout, &mut stdout);
         read_rest(&mut self.stderr, &mut stderr);
-        let head: BatchCallReport = serde_json::from_slice(&head).ok()?;
-        Some((head, serde_json::from_slice(&answer).ok(), stdout, stderr))
-    }
-
-    async fn read_part(&mut self) -> Option<Vec<u8>> {
-        read_part(&mut self.stream).await
+        let report = serde_json::from_slice(&head).ok()?;
+        Some(CallExchange { report, answer, stdout, stderr })
     }
 }
 

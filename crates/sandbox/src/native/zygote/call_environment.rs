@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use menace_model::calls::{CallEnvironment, RawOutcome};
 use menace_netstack::Netstack;
 
 use super::base_sandbox::BaseSandbox;
-use super::call_spec::{CallEnvironment, RawOutcome};
 use super::isolated_calls::ZygoteOptions;
 use crate::SandboxError;
 use crate::faults::FaultInjector;

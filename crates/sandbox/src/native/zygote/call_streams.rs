@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -24,8 +23,9 @@ pub(super) struct CallStreams {
 }
 
 /// Answer and output of a call.
-pub(super) struct CallReply {
-    pub(super) returned: Option<Value>,
+pub(super) struct CallOutput {
+    /// Answer of the harness; `None` if the process ended before it.
+    pub(super) answer: Option<Vec<u8>>,
     pub(super) stdout: OutputCapture,
     pub(super) stderr: OutputCapture,
 }
@@ -45,16 +45,16 @@ impl CallStreams {
     }
 
     /// Sends the request and reads the answer and all output to the end.
-    pub(super) async fn exchange(mut self, request: &[u8], limit: u64) -> CallReply {
+    pub(super) async fn exchange(mut self, request: &[u8], limit: u64) -> CallOutput {
         // The process may end without reading the request or before it has written a result.
         let sent = self.stream.write_all(request).await;
-        let returned = async { if sent.is_ok() { read_result(&mut self.stream).await } else { None } };
-        let (returned, stdout, stderr) = tokio::join!(
-            returned,
+        let answer = async { if sent.is_ok() { read_answer(&mut self.stream).await } else { None } };
+        let (answer, stdout, stderr) = tokio::join!(
+            answer,
             self.stdout.read_to_end(OutputCapture::new(limit)),
             self.stderr.read_to_end(OutputCapture::new(limit)),
         );
-        CallReply { returned, stdout, stderr }
+        CallOutput { answer, stdout, stderr }
     }
 }
 
@@ -67,9 +67,9 @@ fn stream_pair() -> io::Result<(UnixStream, OwnedFd)> {
 
 /// Reads the first message. Later output of the code under test on this stream is ignored: the code can forge its own
 /// result and nothing else.
-async fn read_result(stream: &mut UnixStream) -> Option<Value> {
+async fn read_answer(stream: &mut UnixStream) -> Option<Vec<u8>> {
     let length = stream.read_u32_le().await.ok().filter(|length| *length <= LONGEST_RESULT)?;
     let mut body = vec![0; length as usize];
     stream.read_exact(&mut body).await.ok()?;
-    serde_json::from_slice(&body).ok()
+    Some(body)
 }

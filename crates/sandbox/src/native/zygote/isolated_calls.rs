@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use menace_isolation::zygote::SlotPlan;
-use menace_model::network::NetworkReport;
+use menace_model::calls::{CallEnvironment, CallSpec, RawOutcome};
+use menace_model::harness::HarnessRequest;
 use menace_model::sandbox::{SandboxLimits, SandboxUser};
 
 use super::call_environment::RunningCallEnvironment;
-use super::call_spec::{CallEnvironment, CallSpec, RawOutcome};
 use super::call_streams::CallStreams;
 use super::interpreter::ZygoteInterpreter;
 use super::marshal;
@@ -131,8 +131,10 @@ impl Zygote {
         let request = encode_request(&spec.request)?;
         for _ in 0..ATTEMPTS {
             let Some(mut supervisor) = self.ready_supervisor(&mut slot).await? else { continue };
-            let environment = self.start_environment(&mut supervisor, &spec.world).await?;
-            if let Some(mut outcome) = self.call_through(&supervisor, &slot, spec.timeout, &request).await? {
+            let environment = self.start_environment(&mut supervisor, &spec.environment).await?;
+            let made = self.call_through(&supervisor, &slot, spec.timeout, &request).await?;
+            if let Some((mut outcome, answer)) = made {
+                outcome.reply = answer.map(|answer| spec.request.parse_reply(&answer));
                 environment.add_reports_to(&mut outcome)?;
                 slot.return_supervisor(supervisor);
                 return Ok(outcome);
@@ -185,14 +187,14 @@ impl Zygote {
         RunningCallEnvironment::start(supervisor.handed_over(), &self.options, environment, &base)
     }
 
-    /// Makes a call; `None` when the slot supervisor died.
+    /// Makes a call and returns its outcome and the answer of the harness; `None` when the slot supervisor died.
     async fn call_through(
         &self,
         supervisor: &SlotSupervisor,
         slot: &Slot,
         timeout: Duration,
         request: &[u8],
-    ) -> Result<Option<RawOutcome>, SandboxError> {
+    ) -> Result<Option<(RawOutcome, Option<Vec<u8>>)>, SandboxError> {
         let before = slot.before()?;
         let began = Instant::now();
         let Some(streams) = CallStreams::open(supervisor, timeout).await? else { return Ok(None) };
@@ -205,8 +207,7 @@ impl Zygote {
         let Some(end) = end? else { return Ok(None) };
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
         let (usage, oom) = slot.after(&before, end.usage)?;
-        Ok(Some(RawOutcome {
-            returned: reply.returned,
+        let outcome = RawOutcome {
             exit_code: end.exit_code.filter(|_| !end.timed_out),
             signal: end.signal.filter(|_| !end.timed_out),
             timed_out: end.timed_out,
@@ -217,9 +218,9 @@ impl Zygote {
             truncated: reply.stdout.is_truncated || reply.stderr.is_truncated,
             stdout: reply.stdout.text(),
             stderr: reply.stderr.text(),
-            network: NetworkReport::default(),
-            faults: Vec::new(),
-        }))
+            ..RawOutcome::default()
+        };
+        Ok(Some((outcome, reply.answer)))
     }
 
     fn plan(&self) -> SlotPlan {
@@ -239,8 +240,9 @@ impl Zygote {
 }
 
 /// Encodes a request: its length, then its body.
-pub(super) fn encode_request(asked: &serde_json::Value) -> Result<Vec<u8>, SandboxError> {
-    let body = marshal::to_bytes(asked);
+pub(super) fn encode_request(request: &HarnessRequest) -> Result<Vec<u8>, SandboxError> {
+    let request = serde_json::to_value(request).expect("every request has a JSON form: its keys are strings");
+    let body = marshal::to_bytes(&request);
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= LONGEST_REQUEST);
     let length = length.ok_or_else(|| SandboxError::Refused {
         problem: format!("the arguments of the call have {} bytes", body.len()),

@@ -3,7 +3,6 @@
 mod base_sandbox;
 mod batch;
 mod call_environment;
-mod call_spec;
 mod call_streams;
 mod interpreter;
 mod isolated_calls;
@@ -12,6 +11,5 @@ mod pool;
 mod slot_supervisor;
 mod slots;
 
-pub use call_spec::{CallEnvironment, CallLimits, CallSpec, RawOutcome};
 pub use isolated_calls::{Zygote, ZygoteOptions};
 pub use pool::ZygotePool;

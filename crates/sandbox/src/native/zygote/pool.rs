@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use menace_model::calls::{CallEnvironment, CallLimits, CallSpec, RawOutcome};
 use menace_model::sandbox::{ResourceController, SandboxLimits};
 use tokio::sync::Mutex;
 
-use super::call_spec::{CallEnvironment, CallLimits, CallSpec, MAXIMUM_CALLS_PER_SLOT, RawOutcome};
 use super::interpreter::ZygoteInterpreter;
 use super::isolated_calls::{Zygote, ZygoteOptions};
 use crate::SandboxError;
@@ -43,20 +43,20 @@ impl ZygoteKey {
     }
 
     fn of(spec: &CallSpec) -> Self {
-        let asked = crate::faults::numbers(&spec.world.faults);
-        Self { limits: spec.limits, has_network: spec.world.network.is_some(), asked }
+        let asked = crate::faults::numbers(&spec.environment.faults);
+        Self { limits: spec.limits, has_network: spec.environment.network.is_some(), asked }
     }
 }
 
 fn without_environment(spec: &CallSpec) -> CallSpec {
-    CallSpec { world: CallEnvironment::default(), ..spec.clone() }
+    CallSpec { environment: CallEnvironment::default(), ..spec.clone() }
 }
 
 impl ZygotePool {
     /// Creates the pool. No interpreter is started before the first call.
     pub fn new(backend: NativeBackend, options: ZygoteOptions) -> Self {
         // Evicted zygotes may still have calls under way.
-        let maximum_calls = options.parallel * (MAXIMUM_CALLS_PER_SLOT + MOST_ZYGOTES);
+        let maximum_calls = options.parallel * (CallLimits::MAXIMUM_CALLS_PER_SLOT + MOST_ZYGOTES);
         let interpreter = ZygoteInterpreter::new(&backend.shared(), &options, maximum_calls);
         let has_networks = can_have_networks();
         if !has_networks {
@@ -71,19 +71,23 @@ impl ZygotePool {
     /// error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
         let spec = &self.without_unavailable_network(spec);
-        if spec.needs_world && !spec.world.is_empty() {
+        if spec.needs_environment && !spec.environment.is_empty() {
             return self.call_in_environment(spec).await;
         }
         let outcome = self.zygote(ZygoteKey::plain(spec)).await?.call(&without_environment(spec)).await?;
-        if spec.world.was_needed_by(&outcome) { self.call_in_environment(spec).await } else { Ok(outcome) }
+        if spec.environment.was_needed_by(&outcome) {
+            self.call_in_environment(spec).await
+        } else {
+            Ok(outcome)
+        }
     }
 
     /// Removes the network from a spec where interfaces cannot be created: no fault fires on packets that are never
     /// sent, and the classification of the call shows that.
     fn without_unavailable_network(&self, spec: &CallSpec) -> CallSpec {
         let mut spec = spec.clone();
-        if spec.world.network.is_some() && !self.has_networks {
-            spec.world.network = None;
+        if spec.environment.network.is_some() && !self.has_networks {
+            spec.environment.network = None;
         }
         spec
     }
@@ -100,7 +104,7 @@ impl ZygotePool {
     ) -> Result<Vec<RawOutcome>, SandboxError> {
         let specs: Vec<CallSpec> = specs.iter().map(|spec| self.without_unavailable_network(spec)).collect();
         let Some(first) = specs.first() else { return Ok(Vec::new()) };
-        let is_plain = |spec: &&CallSpec| !spec.needs_world || spec.world.is_empty();
+        let is_plain = |spec: &&CallSpec| !spec.needs_environment || spec.environment.is_empty();
         let plain: Vec<CallSpec> = specs.iter().filter(is_plain).map(without_environment).collect();
         let made = self.zygote(ZygoteKey::plain(first)).await?.call_batch(module, &plain).await?;
         let mut made = made.into_iter();
@@ -108,7 +112,7 @@ impl ZygotePool {
         for spec in &specs {
             let outcome = if is_plain(&spec) { made.next() } else { None };
             outcomes.push(match outcome {
-                Some(outcome) if !spec.world.was_needed_by(&outcome) => outcome,
+                Some(outcome) if !spec.environment.was_needed_by(&outcome) => outcome,
                 // A call environment belongs to one call and is never shared.
                 _ => self.call_in_environment(spec).await?,
             });
@@ -150,7 +154,7 @@ impl ZygotePool {
         // Files live in memory, so with little memory the default disk would use up all of it.
         let default_disk = defaults.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
         let calls_per_slot =
-            if kind.has_network { CallLimits::WAITING_PLACES } else { limits.calls_per_slot() };
+            if kind.has_network { CallLimits::MAXIMUM_CALLS_PER_SLOT } else { limits.calls_per_slot() };
         let parallel = self.options.parallel * calls_per_slot;
         let limits = SandboxLimits {
             cpus: limits.cpus.or(defaults.cpus),

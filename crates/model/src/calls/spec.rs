@@ -1,26 +1,27 @@
-//! Specification and raw outcome of one call.
+//! Specification of one isolated call: its request, limits and environment.
 
 use std::time::Duration;
 
-use menace_model::faults::{FaultCount, FaultRule};
-use menace_model::network::{NetworkReport, NetworkSpec};
-use menace_model::sandbox::ResourceUsage;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use super::RawOutcome;
+use crate::faults::FaultRule;
+use crate::harness::{CallObservations, HarnessRequest};
+use crate::network::NetworkSpec;
 
 /// Request to the harness, made in a sandbox of its own.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallSpec {
-    /// Request in the harness's format.
-    pub request: Value,
+    /// The request.
+    pub request: HarnessRequest,
     /// Timeout, including the import.
     pub timeout: Duration,
     /// Resource limits; unset values mean the defaults of calls.
     pub limits: CallLimits,
     /// Call environment. A call that does not use it is made without, which is cheaper.
-    pub world: CallEnvironment,
+    pub environment: CallEnvironment,
     /// The call is known to use its environment, so it is made with it from the start.
-    pub needs_world: bool,
+    pub needs_environment: bool,
 }
 
 /// Environment of a call: its network with mocks, and its file faults.
@@ -41,15 +42,11 @@ impl CallEnvironment {
     }
 
     /// Whether a call that was made without the environment tried to use it.
-    pub(super) fn was_needed_by(&self, outcome: &RawOutcome) -> bool {
-        let Some(answer) = &outcome.returned else { return false };
-        let steps = answer["steps"].as_array().map_or(&[][..], Vec::as_slice);
-        let count = |what: &str| -> u64 {
-            let all = steps.iter().chain([answer]);
-            all.filter_map(|answer| answer["seen"][what].as_u64()).sum()
-        };
-        (self.network.is_some() && count("connections") > 0)
-            || (!self.faults.is_empty() && count("files") > 0)
+    pub fn was_needed_by(&self, outcome: &RawOutcome) -> bool {
+        let Some(reply) = &outcome.reply else { return false };
+        let has_any = |count: fn(&CallObservations) -> u64| reply.observations().any(|seen| count(seen) > 0);
+        (self.network.is_some() && has_any(|seen| seen.connections))
+            || (!self.faults.is_empty() && has_any(|seen| seen.files))
     }
 }
 
@@ -67,17 +64,15 @@ pub struct CallLimits {
     pub disk: Option<u64>,
 }
 
-/// Maximum number of calls with a small CPU share that run in place of one full call.
-pub(super) const MAXIMUM_CALLS_PER_SLOT: usize = 4;
-
 impl CallLimits {
-    /// Number of I/O-bound calls that run in place of one full call.
-    pub const WAITING_PLACES: usize = MAXIMUM_CALLS_PER_SLOT;
+    /// Maximum number of calls that run in place of one full call: of calls with a small CPU share, and of calls that
+    /// wait for input or output.
+    pub const MAXIMUM_CALLS_PER_SLOT: usize = 4;
 
     /// Number of calls with these limits that run in place of one full call. There are two slots per core, so only a
     /// call with less than half a core leaves room for others.
     pub fn calls_per_slot(&self) -> usize {
-        (1..=MAXIMUM_CALLS_PER_SLOT)
+        (1..=Self::MAXIMUM_CALLS_PER_SLOT)
             .rev()
             .find(|count| self.cpus.is_some_and(|cpus| cpus * *count as f64 <= 0.5))
             .unwrap_or(1)
@@ -86,13 +81,13 @@ impl CallLimits {
 
 impl CallSpec {
     /// Call with a timeout of ten seconds, default limits and no environment.
-    pub fn new(request: Value) -> Self {
+    pub fn new(request: HarnessRequest) -> Self {
         Self {
             request,
             timeout: Duration::from_secs(10),
             limits: CallLimits::default(),
-            world: CallEnvironment::default(),
-            needs_world: false,
+            environment: CallEnvironment::default(),
+            needs_environment: false,
         }
     }
 
@@ -105,8 +100,8 @@ impl CallSpec {
 
     /// Sets the call environment, and whether the call is known to use it.
     #[must_use]
-    pub fn world(mut self, environment: CallEnvironment, needs_environment: bool) -> Self {
-        (self.world, self.needs_world) = (environment, needs_environment);
+    pub fn environment(mut self, environment: CallEnvironment, needs_environment: bool) -> Self {
+        (self.environment, self.needs_environment) = (environment, needs_environment);
         self
     }
 
@@ -116,37 +111,4 @@ impl CallSpec {
         self.limits = limits;
         self
     }
-}
-
-/// Outcome of a call, as observed from outside and as reported by the harness.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags that users read by name")]
-pub struct RawOutcome {
-    /// Answer of the harness; `None` if the process ended before it.
-    pub returned: Option<Value>,
-    /// Exit code of the process: 0 after a complete answer of the harness.
-    pub exit_code: Option<i32>,
-    /// Signal that ended the process.
-    pub signal: Option<i32>,
-    /// Killed because of its timeout.
-    pub timed_out: bool,
-    /// The kernel killed a process of the call because memory ran out.
-    pub oom: bool,
-    /// The disk was full at the end.
-    pub disk_full: bool,
-    /// Wall time from the request to the end.
-    pub wall_ms: f64,
-    /// Resources that the call consumed.
-    #[serde(flatten)]
-    pub usage: ResourceUsage,
-    /// Standard output, up to the limit.
-    pub stdout: String,
-    /// Standard error, up to the limit.
-    pub stderr: String,
-    /// Standard output or standard error exceeded the limit.
-    pub truncated: bool,
-    /// Traffic on the call's network.
-    pub network: NetworkReport,
-    /// Counts of system calls that failed on purpose.
-    pub faults: Vec<FaultCount>,
 }

@@ -140,7 +140,7 @@ fn resuming_nothing_and_a_missing_interpreter_are_errors() {
     let tree = shop();
     let none = tree.menace(["auto", "--recover"]).run();
     assert_eq!(none.code, Some(2));
-    assert!(none.stderr.contains("no loop is left unfinished"), "{}", none.stderr);
+    assert!(none.stderr.contains("no unfinished run"), "{}", none.stderr);
     let without = tree.on_repository("auto", ["--python", "/nowhere/python3"]).run();
     assert_ne!(without.code, Some(0));
     assert!(without.stderr.contains("hint:"), "{}", without.stderr);

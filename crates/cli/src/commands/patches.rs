@@ -1,4 +1,4 @@
-//! `menace patches`: the ledger of what was proposed.
+//! `menace patches`: the ledger of proposals and their verdicts.
 
 use menace_model::ids::RunId;
 use menace_store::{PatchRecord, PatchState, Store};
@@ -46,7 +46,7 @@ async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result
         return print_json(&json!({"version": 1, "run": run, "patches": patches}));
     }
     let Some(run) = run else {
-        note("nothing was proposed yet: menace auto REPO does");
+        note("no patches yet; propose some with: menace auto REPO");
         return Ok(());
     };
     note(&format!("{} of {run}", count(patches.len(), "patch").replace("patchs", "patches")));
@@ -54,13 +54,13 @@ async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result
         ("", ColumnAlignment::Left),
         ("patch", ColumnAlignment::Left),
         ("section", ColumnAlignment::Left),
-        ("who", ColumnAlignment::Left),
+        ("proposer", ColumnAlignment::Left),
         ("gain", ColumnAlignment::Right),
         ("score", ColumnAlignment::Right),
-        ("why", ColumnAlignment::Left),
+        ("reason", ColumnAlignment::Left),
     ]);
     for patch in &patches {
-        let figure = |name: &str| {
+        let value = |name: &str| {
             patch.verdict[name].as_f64().map_or("–".to_owned(), |value| format!("{value:+.2}"))
         };
         table.row([
@@ -68,8 +68,8 @@ async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result
             patch.proposal.clone().into(),
             patch.section.clone().into(),
             patch.proposer.trim_start_matches("transform:").to_owned().into(),
-            figure("gain").into(),
-            figure("score").into(),
+            value("gain").into(),
+            value("score").into(),
             shortened(&reason(patch), 80).into(),
         ]);
     }
@@ -84,7 +84,7 @@ fn state(state: PatchState) -> TableCell {
     TableCell::styled(state.name(), style)
 }
 
-/// Why it was kept, rejected or taken back.
+/// Reason why the patch was kept, rejected or reverted.
 fn reason(patch: &PatchRecord) -> String {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     match patch.state {
@@ -94,7 +94,7 @@ fn reason(patch: &PatchRecord) -> String {
             let conditions = patch.verdict["conditions"].as_array();
             let failed = conditions.and_then(|all| all.iter().find(|one| one["state"] == "fails"));
             failed.map_or_else(
-                || "not looked at to the end".to_owned(),
+                || "verification did not finish".to_owned(),
                 |one| format!("{}: {}", text(&one["name"]), text(&one["figure"])),
             )
         }
@@ -109,7 +109,7 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
         ("#", ColumnAlignment::Right),
         ("condition", ColumnAlignment::Left),
         ("", ColumnAlignment::Left),
-        ("figure", ColumnAlignment::Left),
+        ("value", ColumnAlignment::Left),
     ]);
     for condition in patch.verdict["conditions"].as_array().into_iter().flatten() {
         let text = |name: &str| condition[name].as_str().unwrap_or_default().replace('_', " ");
@@ -126,7 +126,7 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
     let commit = patch.commit.as_ref().map_or(String::new(), |commit| format!("commit {commit}\n"));
     let diff = patch.detail["diff"].as_str().unwrap_or_default();
     print(&format!(
-        "{}\n{why}\nseen: {cause}\n{commit}\n{}\n{diff}",
+        "{}\n{why}\ncause: {cause}\n{commit}\n{}\n{diff}",
         styled(title, TextStyle::Bold),
         table.text()
     ))
@@ -140,9 +140,9 @@ async fn revert(store: &Store, patch: &str, reason: &str) -> anyhow::Result<()> 
     record.state = PatchState::Reverted;
     record.verdict["reverted"] = json!(reason);
     store.record_patch(&record).await?;
-    note(&format!("{patch} counts as taken back: {reason}"));
+    note(&format!("{patch} is now reverted: {reason}"));
     if let Some(commit) = &record.commit {
-        note(&format!("hint: git revert {commit} takes it out of a branch that has it"));
+        note(&format!("hint: remove it from a branch with: git revert {commit}"));
     }
     Ok(())
 }

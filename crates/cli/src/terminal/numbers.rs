@@ -9,7 +9,7 @@ pub(crate) fn milliseconds(milliseconds: f64) -> String {
     }
 }
 
-/// `1.87 ms`, `12.4 ms`, `310 ms`, `1.25 s`: three digits, for comparisons.
+/// `1.87 ms`, `12.4 ms`, `310 ms`, `1.25 s`: three significant digits, for comparisons.
 pub(crate) fn latency(milliseconds: f64) -> String {
     if milliseconds < 10.0 {
         format!("{milliseconds:.2} ms")
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn durations_have_a_unit_and_few_digits() {
         assert_eq!(milliseconds(12.4), "12 ms");
         assert_eq!(milliseconds(1250.0), "1.25 s");
         assert_eq!(latency(1.866), "1.87 ms");

@@ -182,5 +182,5 @@ fn protobuf_is_the_default_and_a_missing_collector_is_reported() {
     run(&format!("http://{closed}"))
         .exits_with(1)
         .stderr_contains(&["OTEL_EXPORTER_OTLP_ENDPOINT: spans are lost"]);
-    run("localhost:4317").exits_with(2).stderr_contains(&["is no address of HTTP", "hint: "]);
+    run("localhost:4317").exits_with(2).stderr_contains(&["is not an HTTP address", "hint: "]);
 }

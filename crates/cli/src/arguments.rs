@@ -76,7 +76,7 @@ pub(crate) struct CliArguments {
 }
 
 impl CliArguments {
-    /// The clean-up that was asked for, if any.
+    /// Scope of the requested clean-up, if any.
     pub(crate) fn scope(&self) -> Option<CleanUpScope> {
         match (self.cleanup, self.purge_stale) {
             (true, _) => Some(CleanUpScope::All),
@@ -144,7 +144,7 @@ pub(crate) enum CliCommand {
     },
     /// Print a shell completion script
     Completions {
-        /// Shell
+        /// Shell to generate the script for
         shell: clap_complete::Shell,
     },
     /// Workflows, ROI, synergy, presets, memory and other experiments
@@ -159,19 +159,19 @@ pub(crate) enum CliCommand {
         /// Command and subcommand, or `settings`
         topic: Vec<String>,
     },
-    /// Own the sandboxes until none is left (the sandbox daemon)
+    /// Run the sandbox daemon until no sandbox is left
     #[command(name = "__keep", hide = true)]
     Keep(SandboxDaemonArguments),
-    /// Spellings of `menace lab …` without `lab`
+    /// Commands of `menace lab` without `lab`
     #[command(flatten)]
     LabAlias(LabCommand),
-    /// Spellings of `menace admin …` without `admin`
+    /// Commands of `menace admin` without `admin`
     #[command(flatten)]
     AdminAlias(AdminCommand),
 }
 
 impl CliCommand {
-    /// Whether it runs unattended for a long time.
+    /// Whether the command runs unattended for a long time.
     pub(crate) fn is_service(&self) -> bool {
         match self {
             Self::Auto(_) => true,

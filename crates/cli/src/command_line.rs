@@ -1,4 +1,4 @@
-//! Parsing: the clap command with its hidden aliases, and the spellings that the seeds use.
+//! Parsing: the clap command with its hidden aliases, and the spellings of the original program.
 
 use std::ffi::OsString;
 
@@ -35,7 +35,7 @@ fn alias_names() -> Vec<String> {
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<CliArguments, clap::Error> {
     let arguments = as_command(arguments);
     match parse_exactly(arguments.clone()) {
-        // `menace --runs 1`, as the seeds write it: options of `auto` without its name.
+        // `menace --runs 1`, as the original program accepts it: options of `auto` without its name.
         Err(error) if error.kind() == ErrorKind::UnknownArgument && starts_with_option(&arguments) => {
             let mut as_auto = arguments;
             as_auto.insert(1, "auto".into());
@@ -53,7 +53,7 @@ fn starts_with_option(arguments: &[OsString]) -> bool {
     arguments.get(1).and_then(|first| first.to_str()).is_some_and(|first| first.starts_with("--"))
 }
 
-/// `--run-scenarios 42` as `run-scenarios 42`, wherever it stands among other options.
+/// Rewrites `--run-scenarios 42` to `run-scenarios 42`, wherever it stands among other options.
 fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let first_word =
         arguments.iter().skip(1).find_map(|argument| argument.to_str()).filter(|word| word.starts_with("--"));

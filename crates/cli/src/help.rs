@@ -57,7 +57,7 @@ pub(crate) fn topic_help(topic: &[String]) -> anyhow::Result<String> {
     Ok(found.render_long_help().ansi().to_string())
 }
 
-/// Every setting that can be given as a flag, by group.
+/// Every active setting, by group.
 fn settings() -> String {
     let mut page = String::from(
         "Settings work with every command, as a flag, as an environment variable, in .env or in\n\

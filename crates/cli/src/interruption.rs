@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
 
-/// Becomes true at the first request. All receivers of the process share one listener, so that no request is lost between
-/// two parts of the work.
+/// Flag that becomes true at the first request. All receivers of the process share one listener, so that no request is
+/// lost between two steps of a command.
 pub(crate) fn interruption() -> watch::Receiver<bool> {
     static REQUESTED: OnceLock<watch::Receiver<bool>> = OnceLock::new();
     let listen = || {

@@ -18,13 +18,13 @@ use arguments::CliArguments;
 use configuration::Configuration;
 use exit::MenaceExit;
 
-/// Most of a scan is small allocations on several threads. Reading Django with jemalloc takes 55 MB, with mimalloc 105 MB
-/// and longer, because new memory has to be cleared by the kernel.
+/// A scan makes many small allocations on several threads. Reading Django takes 55 MB with jemalloc; with mimalloc it
+/// takes 105 MB and more time, because the kernel has to clear new memory.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // What makes namespaces must have one thread, so this comes before anything else.
+    // Only a process with a single thread can create namespaces, so this comes first.
     let raw_arguments: Vec<_> = std::env::args_os().collect();
     if let Some(code) = menace_sandbox::child_main(&raw_arguments) {
         return code;
@@ -59,24 +59,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever is looked after ends with who does so.
-fn end_with_supervisor() -> anyhow::Result<()> {
+/// Makes this process exit when its supervisor exits.
+fn exit_with_supervisor() -> anyhow::Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
     let supervisor = std::env::var(commands::SUPERVISOR).ok().and_then(|text| text.parse().ok());
     // Processes of a service inherit the variable, and have another parent.
     if supervisor.is_some() && supervisor == getppid().map(|parent| parent.as_raw_nonzero().get()) {
         set_parent_process_death_signal(Some(Signal::INT))?;
-        // It may have ended just before, and then nobody says so.
+        // The supervisor may have exited before the signal was set up.
         anyhow::ensure!(
             supervisor == getppid().map(|parent| parent.as_raw_nonzero().get()),
-            "menace up has ended"
+            "menace up has exited"
         );
     }
     Ok(())
 }
 
 fn run(arguments: CliArguments) -> anyhow::Result<MenaceExit> {
-    end_with_supervisor()?;
+    exit_with_supervisor()?;
     let configuration = Configuration::load(&arguments.settings)?;
     let is_service = arguments.command.as_ref().is_some_and(arguments::CliCommand::is_service);
     let _traces = logging::start(&configuration, is_service)?;
@@ -104,7 +104,7 @@ mod tests {
         let page = std::fs::read_to_string(&path).unwrap();
         assert!(
             page == reference_markdown(),
-            "docs/settings.md is old; run with UPDATE_DOCS=1 to write it anew"
+            "docs/settings.md is outdated; run with UPDATE_DOCS=1 to update it"
         );
     }
 }

@@ -74,7 +74,7 @@ fn any_query_of_memories_is_answered() {
     }
     let nothing = tree.menace(["memory", "search", "unheard"]).run().success();
     assert_eq!(nothing.stdout, "");
-    nothing.stderr_contains(&["no memory has to do with it"]);
+    nothing.stderr_contains(&["no matching memories"]);
     let shown = tree.menace(["memory", "list"]).run().success();
     assert!(!shown.stdout.contains('\u{1b}'), "a memory changes colours: {:?}", shown.stdout);
 }
@@ -119,9 +119,9 @@ fn wrong_usage_of_memory_is_an_error_with_a_hint() {
     tree.menace(["memory", "search", "x", "--tag", "note"]).run().exits_with(2).stderr_contains(&[FOUR]);
     tree.menace(["memory", "list", "--tag", ""]).run().exits_with(2).stderr_contains(&["--tag"]);
     let empty = tree.menace(["memory", "log", "--tag", "insight", "--prompt", " "]).run().exits_with(2);
-    empty.stderr_contains(&["nothing to remember", "hint: --prompt"]);
+    empty.stderr_contains(&["nothing to store", "hint: pass --prompt"]);
     let silent = tree.menace(["memory", "log", "--tag", "insight", "--prompt", "", "--response", "-"]);
-    silent.run().exits_with(2).stderr_contains(&["nothing to remember"]);
+    silent.run().exits_with(2).stderr_contains(&["nothing to store"]);
     tree.menace(["memory", "compact"]).run().exits_with(2).stderr_contains(&["GPT_MEMORY_RETENTION"]);
     for wrong in ["insight", "insight=-1", "insigt=4", ""] {
         tree.menace(["memory", "compact", "--retention", wrong])

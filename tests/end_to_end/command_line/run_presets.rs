@@ -217,7 +217,7 @@ fn given_arguments_are_used() {
     // The last run was the one with the plugin, but only successful runs are in the history.
     let history =
         tree.on_repository("run", ["--json"]).variable("SANDBOX_STUB_STRATEGY", "history").run().success();
-    history.stderr_contains(&["sets of arguments given"]);
+    history.stderr_contains(&["argument set"]);
     let templates = r#"{"version": 1, "stubs": {"small:ratio": [{"part": 31337, "whole": 4242}]}}"#;
     tree.write_in_work("sandbox_data/stub_templates.json", templates);
     assert!(fails(&run(&tree, &[]).exits_with(1).json()));

@@ -134,6 +134,6 @@ fn an_interrupted_self_test_is_resumed() {
     }
     running.kill();
     let again = run(&tree, &[]).exits_with(1);
-    again.stderr_contains(&["going on with a round that was ended"]);
+    again.stderr_contains(&["resuming an interrupted round"]);
     assert_eq!(again.json()["modules"], first["modules"]);
 }

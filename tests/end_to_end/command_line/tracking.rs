@@ -171,7 +171,7 @@ fn an_invalid_history_is_named_with_its_error() {
     tree.menace(["synergy-metrics", "--file", "h.json"])
         .run()
         .exits_with(2)
-        .stderr_contains(&["menace workflows run measures it"]);
+        .stderr_contains(&["menace lab workflows run"]);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn the_truth_adapter_is_trained_from_enough_cycles() {
     tree.menace(["truth", "show", "long.json"])
         .run()
         .exits_with(2)
-        .stderr_contains(&["menace truth retrain makes it"]);
+        .stderr_contains(&["create it with: menace truth retrain"]);
     let learned = tree.menace(["truth", "retrain", "long.json", "--json"]).run().success().json();
     assert!(learned["validation_error"].as_f64() < learned["mean_error"].as_f64(), "{learned}");
     let shown = tree.menace(["truth", "show", "long.json", "--json"]).run().success().json();

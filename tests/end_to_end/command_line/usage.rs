@@ -19,7 +19,7 @@ fn unknown_arguments_are_answered_with_the_valid_ones() {
 
 #[test]
 fn a_command_is_needed() {
-    check(&[], &["scan", "orphans", "map", "config", "init", "doctor"]);
+    check(&[], &["scan", "run", "sandbox", "config", "init", "doctor"]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn help_and_version_are_data() {
 #[test]
 fn exit_codes_are_documented() {
     let outcome = RepositoryTree::new().menace(["--help"]).run().success();
-    let codes = ["0 done", "1 found", "2 wrong usage", "3 the environment", "4 interrupted", "70 our bug"];
+    let codes = ["0 success", "1 findings", "2 usage error", "3 unsupported", "4 interrupted", "70 internal"];
     for code in codes {
         assert!(outcome.stdout.replace('\n', " ").contains(code), "{code:?} in {}", outcome.stdout);
     }

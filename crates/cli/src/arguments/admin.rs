@@ -1,4 +1,4 @@
-//! `menace admin`: services, clean-up, audit. Each also works without `admin`.
+//! `menace admin`: services, clean-up, audit. Each command also works without `admin`.
 
 use std::path::PathBuf;
 
@@ -28,17 +28,17 @@ pub(crate) enum AdminCommand {
     SynergyExporter(SynergyExporterArguments),
     /// Retrain the synergy weights at an interval
     SynergyTrainer(SynergyTrainerArguments),
-    /// Run the synergy exporter and trainer that the settings ask for
+    /// Run the synergy exporter and trainer that the settings enable
     SynergyTools,
     /// Write man pages into a directory
     Man {
-        /// Directory; it is created
+        /// Directory to write to; created if missing
         directory: PathBuf,
     },
 }
 
 impl AdminCommand {
-    /// Whether it runs unattended for a long time.
+    /// Whether the command runs unattended for a long time.
     pub(super) fn is_service(&self) -> bool {
         matches!(self, Self::Up(_) | Self::SynergyExporter(_) | Self::SynergyTrainer(_) | Self::SynergyTools)
     }

@@ -8,42 +8,42 @@ use menace_app::improve::{AutoRequest, RecoverTarget};
 
 use super::{MeasureOptions, sandbox};
 
-/// The autonomous loop.
+/// Options of `menace auto`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AutoArguments {
     #[command(flatten)]
     pub(crate) measure: MeasureOptions,
-    /// End before this much time is spent, such as 30m or 90s
+    /// Stop before the run takes longer than this, such as 30m or 90s
     #[arg(long, value_name = "TIME", value_parser = sandbox::duration)]
     pub(crate) max_time: Option<Duration>,
-    /// End before this much money is spent on models
-    #[arg(long, value_name = "MONEY")]
+    /// Stop before models cost more than this
+    #[arg(long, value_name = "AMOUNT")]
     pub(crate) max_cost: Option<f64>,
-    /// End before this many tokens of models are spent
+    /// Stop before models use more tokens than this
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_tokens: Option<u64>,
-    /// End after this many cycles
+    /// Stop after this many cycles
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_iterations: Option<usize>,
-    /// Keep changes although something else is returned than before
+    /// Also keep patches that change what a function returns
     #[arg(long)]
     pub(crate) allow_behaviour_change: bool,
-    /// Go on with a run that was interrupted or whose process died; without a name the last one
+    /// Resume a run that was interrupted or whose process died [default: the latest one]
     #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["modules", "preset_file", "preset_count", "python", "runs"])]
-    #[expect(clippy::option_option, reason = "the flag can be missing, be there, or be there with a name")]
+    #[expect(clippy::option_option, reason = "the flag can be absent, present, or present with a run")]
     pub(crate) recover: Option<Option<String>>,
-    /// Add each decision that adapts a preset to this file, instead of showing it as --preset-debug does
+    /// Append each decision that adapts a preset to this file, instead of printing it as --preset-debug does
     #[arg(long, value_name = "FILE")]
     pub(crate) debug_log_file: Option<PathBuf>,
-    /// Write report.html and report.json here; without it below the data directory
+    /// Write report.html and report.json to this directory [default: a directory in the data directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
 }
 
-/// The loop under presets of a file.
+/// Options of `menace run-complete`.
 #[derive(Debug, Args)]
 pub(crate) struct RunCompleteArguments {
-    /// Presets to run under
+    /// File with the presets to run under
     #[arg(value_name = "PRESETS")]
     pub(crate) presets: PathBuf,
     #[command(flatten)]

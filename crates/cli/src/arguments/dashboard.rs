@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// What is shown in a browser.
+/// Options of the dashboards.
 #[derive(Debug, Args)]
 pub(crate) struct DashboardArguments {
-    /// A history that is elsewhere; without it that of the data directory
+    /// History to show [default: the one in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// The port on this machine; 0 takes a free one
+    /// Port to listen on, on this machine only; 0 picks a free one
     #[arg(long, default_value_t = 8002)]
     pub(crate) port: u16,
 }

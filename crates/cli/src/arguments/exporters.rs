@@ -1,4 +1,4 @@
-//! The arguments of exporters, trainers and of what looks after them.
+//! Arguments of the exporters, the trainer, and the recovery and audit commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use super::sandbox::duration;
 
 #[derive(Debug, Args)]
 pub(crate) struct SynergyExporterArguments {
-    /// synergy_history.db; without it that of the data directory
+    /// Synergy history to read [default: synergy_history.db in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) history_file: Option<PathBuf>,
-    /// The port on this machine; without it SYNERGY_METRICS_PORT, 0 takes a free one
+    /// Port to listen on, on this machine only; 0 picks a free one [default: SYNERGY_METRICS_PORT]
     #[arg(long)]
     pub(crate) port: Option<u16>,
-    /// Look at the file again after so long at the earliest, such as 5s; without it each time somebody asks
+    /// Read the history again at most this often, such as 5s [default: on every request]
     #[arg(long, value_parser = duration)]
     pub(crate) interval: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SynergyTrainerArguments {
-    /// synergy_history.db; without it that of the data directory
+    /// Synergy history to read [default: synergy_history.db in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) history_file: Option<PathBuf>,
-    /// Where weights are kept; without it synergy_weights.json of the data directory
+    /// File to write the weights to [default: synergy_weights.json in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) weights_file: Option<PathBuf>,
-    /// Learn again after so long, such as 10m or 600; without it AUTO_TRAIN_INTERVAL
+    /// Time between two trainings, such as 10m or 600 (seconds) [default: AUTO_TRAIN_INTERVAL]
     #[arg(long, value_parser = duration)]
     pub(crate) interval: Option<Duration>,
-    /// Learn once and end
+    /// Train once and exit
     #[arg(long)]
     pub(crate) run_once: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RecoveryArguments {
-    /// recovery.json; without it that of the data directory
+    /// Record to read [default: recovery.json in the data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
@@ -48,9 +48,9 @@ pub(crate) struct RecoveryArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Whether the trail is as it was written; exit code 1 if it was changed
+    /// Check the hash chain of the audit trail; exit 1 if it was changed
     Verify {
-        /// The trail; without it AUDIT_LOG_PATH, else audit.jsonl of the data directory
+        /// Audit trail to check [default: AUDIT_LOG_PATH, else audit.jsonl in the data directory]
         file: Option<PathBuf>,
         #[command(flatten)]
         output: JsonOutput,

@@ -1,4 +1,4 @@
-//! `menace lab`: everything beyond the everyday commands. Each also works without `lab`.
+//! `menace lab`: everything beyond the everyday commands. Each command also works without `lab`.
 
 use clap::Subcommand;
 
@@ -11,14 +11,14 @@ use super::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Classify modules that nothing imports; writes orphan_modules.json and orphan_classifications.json
+    /// Classify modules that nothing imports; write orphan_modules.json and orphan_classifications.json
     Orphans {
         #[command(flatten)]
         repository: RepositoryArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
-    /// Group related modules; writes module_map.json
+    /// Group related modules; write module_map.json
     Map {
         #[command(flatten)]
         repository: RepositoryArguments,
@@ -35,7 +35,7 @@ pub(crate) enum LabCommand {
     /// Store, list, run and remove workflows: ordered lists of sections
     #[command(subcommand)]
     Workflows(WorkflowsCommand),
-    /// Run a workflow in five scenarios, with and without stress, and mark the worst
+    /// Run a workflow in five scenarios, with and without stress, and mark the worst one
     RunScenarios(WorkflowStressArguments),
     /// Run a workflow through five stages of increasing stress
     SimulateTemporalTrajectory(WorkflowStressArguments),

@@ -1,4 +1,4 @@
-//! The arguments that give a sandbox a network.
+//! Arguments for the network of a sandbox.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,44 +10,45 @@ use menace_model::settings::{BitsPerSecond, Percent, SettingValue};
 
 use super::sandbox::duration;
 
-/// What a sandbox can reach, and how.
+/// Network access of a sandbox, and simulated faults.
 #[derive(Debug, Args)]
 pub(crate) struct NetworkArguments {
-    /// What the command can reach: none is its own loopback; deny refuses and records everything; allow=HOST or allow=HOST:PORT
-    /// lets it reach a name, *.name, address or range (several with commas; * is all that is public); mock=FILE answers by rules
+    /// Network access: none (loopback only), deny (refuse and record everything), allow=HOST or allow=HOST:PORT (names,
+    /// *.name, addresses or ranges, comma-separated; * is every public address), mock=FILE (answer by the rules in
+    /// FILE); can be repeated [default: none]
     #[arg(long, value_name = "none|deny|allow=…|mock=…", value_parser = reach)]
     pub(crate) net: Vec<NetworkModeArgument>,
-    /// How much longer a round trip takes, such as 200ms
+    /// Latency to add to each round trip, such as 200ms
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) latency: Option<Duration>,
-    /// By how much that differs from packet to packet
+    /// Random variation of the latency from packet to packet, such as 50ms
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "latency")]
     pub(crate) jitter: Option<Duration>,
-    /// The share of packets that are lost, such as 5%
+    /// Share of packets to drop, such as 5%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) loss: Option<f64>,
-    /// The share of packets that arrive twice
+    /// Share of packets to duplicate, such as 1%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) duplicate: Option<f64>,
-    /// The share of packets that overtake others, which needs --latency
+    /// Share of packets to reorder, such as 1%; needs --latency
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "latency")]
     pub(crate) reorder: Option<f64>,
-    /// The most in each direction, such as 1mbit
+    /// Bandwidth in each direction, such as 1mbit [default: unlimited]
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
     pub(crate) bandwidth: Option<u64>,
-    /// A host that does not answer: a name, *.name, address, range or *; can be repeated
+    /// Host that never answers: a name, *.name, address, range or *; can be repeated
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(crate) partition: Vec<HostPattern>,
-    /// When packets are delayed and lost, such as 1s-3s from the first packet; always without this
+    /// Time after the first packet during which network faults are active, such as 1s-3s [default: always]
     #[arg(long, value_name = "FROM-UNTIL", value_parser = window)]
     pub(crate) fault_window: Option<FaultWindow>,
-    /// Who delays and loses what leaves the sandbox: menace, or the netem of the kernel; what comes in menace does
+    /// Implementation of faults on outgoing packets: menace, or the kernel's netem (incoming packets always use menace)
     #[arg(long, value_name = "menace|netem", value_parser = shaper, default_value = "menace")]
     pub(crate) shaper: PacketShaper,
-    /// The name server that is asked for names that are allowed; without this as the host does
+    /// Name server for allowed names [default: the host's]
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = name_server)]
     pub(crate) dns: Option<SocketAddr>,
-    /// Where chance begins; the same seed loses the same packets
+    /// Seed of every random choice; the same seed drops the same packets
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }
@@ -96,7 +97,7 @@ fn bandwidth(text: &str) -> Result<u64, String> {
 }
 
 fn window(text: &str) -> Result<FaultWindow, String> {
-    let wrong = || "expected two times such as 1s-3s, of which the first is earlier".to_owned();
+    let wrong = || "expected FROM-UNTIL with FROM before UNTIL, such as 1s-3s".to_owned();
     let (from, until) = text.split_once('-').ok_or_else(wrong)?;
     let read = |text| <Duration as SettingValue>::parse(text).ok_or_else(wrong);
     let window = FaultWindow { from: read(from)?, until: read(until)? };

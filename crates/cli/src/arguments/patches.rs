@@ -6,20 +6,20 @@ use super::JsonOutput;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PatchesCommand {
-    /// What a loop proposed, and what came of it
+    /// List the patches of a run and their verdicts
     List(PatchesListArguments),
-    /// One patch: its conditions with their figures, and its diff
+    /// Show the diff of a patch and the conditions of its verdict
     Show {
-        /// Its id, such as p_4f1c09a2b3c4d5e6
+        /// Id of the patch, such as p_4f1c09a2b3c4d5e6
         patch: String,
         #[command(flatten)]
         output: JsonOutput,
     },
-    /// Note that a patch that was kept turned out to be wrong; it counts against its module from then on
+    /// Mark a kept patch as reverted; it then counts against its module
     Revert {
-        /// Its id
+        /// Id of the patch
         patch: String,
-        /// Why
+        /// Reason for the revert
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
@@ -27,9 +27,9 @@ pub(crate) enum PatchesCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct PatchesListArguments {
-    /// The loop, such as r_01kbz7q3m9x4vt; without it the last one that proposed something
+    /// Run, such as r_01kbz7q3m9x4vt [default: the latest run with proposals]
     pub(crate) run: Option<String>,
-    /// Only those that were kept
+    /// List only kept patches
     #[arg(long)]
     pub(crate) kept: bool,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use super::JsonOutput;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetsCommand {
-    /// Make presets, of named profiles or by chance
+    /// Generate presets from named profiles, or random ones
     Generate(PresetsGenerateArguments),
     /// List the canonical profiles with their severities
     List {
@@ -17,26 +17,26 @@ pub(crate) enum PresetsCommand {
     },
     /// Show a canonical profile or the presets of a file
     Show {
-        /// The name of a profile, or a file
+        /// Name of a profile, or a file with presets
         name: String,
         #[command(flatten)]
         output: JsonOutput,
     },
 }
 
-/// Which presets to make.
+/// Options of `menace presets generate`.
 #[derive(Debug, Args)]
 pub(crate) struct PresetsGenerateArguments {
-    /// Profiles, such as hostile_input high_latency_api; without them presets are made by chance
+    /// Profiles, such as hostile_input high_latency_api [default: random presets]
     #[arg(long, num_args = 1.., value_name = "PROFILE")]
     pub(crate) profiles: Vec<String>,
-    /// How many: of each profile, or in all
+    /// Number of presets per profile, or in total without --profiles
     #[arg(long, default_value_t = 3)]
     pub(crate) count: usize,
-    /// Write them to this file instead of stdout
+    /// Write the presets to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// What chance comes from
+    /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
 }

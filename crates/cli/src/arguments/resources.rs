@@ -1,19 +1,19 @@
-//! The arguments of what removes what is left.
+//! Arguments of `menace install-autopurge`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// How the hourly clean-up is installed.
+/// Options of `menace install-autopurge`.
 #[derive(Debug, Args)]
 pub(crate) struct InstallAutopurgeArguments {
-    /// Show what would be installed, and install nothing
+    /// Print what would be installed, and install nothing
     #[arg(long)]
     pub(crate) print: bool,
-    /// Write the units to this directory, and enable nothing
+    /// Write the systemd units to this directory, and do not enable them
     #[arg(long, value_name = "DIR", conflicts_with = "print")]
     pub(crate) unit_dir: Option<PathBuf>,
-    /// Replace units, or a line of the crontab, that somebody else has written
+    /// Overwrite units or a crontab line that menace did not write
     #[arg(long)]
     pub(crate) force: bool,
 }

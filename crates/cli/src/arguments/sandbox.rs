@@ -1,4 +1,4 @@
-//! The arguments of `menace sandbox`.
+//! Arguments of `menace sandbox`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,116 +17,117 @@ pub(crate) enum SandboxCommand {
     /// Run one command in a fresh sandbox
     #[command(after_help = RUN_EXIT_CODES)]
     Run(Box<SandboxRunArguments>),
-    /// Run an agent in a sandbox with this directory, and take out what it changed
+    /// Run an agent in a sandbox with this directory, and export its changes
     #[command(after_help = RUN_EXIT_CODES)]
     Attach(Box<SandboxAttachArguments>),
-    /// Make a sandbox that stays, and print its id
+    /// Create a persistent sandbox and print its id
     Create(SandboxCreateArguments),
-    /// List sandboxes that stay
+    /// List persistent sandboxes
     #[command(alias = "ls")]
     List(JsonOutput),
-    /// Run a command in a sandbox that stays
+    /// Run a command in a persistent sandbox
     Exec(SandboxExecArguments),
-    /// Copy a file or directory in or out: one side is SANDBOX:PATH
+    /// Copy a file or directory into or out of a sandbox; one side is SANDBOX:PATH
     Cp {
-        /// From
+        /// Path to copy: PATH on this machine, or SANDBOX:PATH
         from: String,
-        /// To
+        /// Destination: SANDBOX:PATH, or PATH on this machine
         to: String,
     },
-    /// Make a stopped sandbox ready for commands
+    /// Start a stopped sandbox
     Start(SandboxIdArguments),
-    /// End all processes of a sandbox; its files stay
+    /// Stop all processes of a sandbox and keep its files
     Stop(SandboxIdArguments),
-    /// Let all processes of a sandbox stand still
+    /// Pause a sandbox
     Pause(SandboxIdArguments),
-    /// Let them go on
+    /// Resume a paused sandbox
     Resume(SandboxIdArguments),
-    /// Keep a copy of its files, and print the id of that
+    /// Snapshot the files of a sandbox and print the id of the snapshot
     Snapshot {
         #[command(flatten)]
         which: SandboxIdArguments,
-        /// What to call it
+        /// Name of the snapshot
         #[arg(long, default_value = "")]
         name: String,
     },
-    /// Make a sandbox with the same files, and print its id
+    /// Create a sandbox with a copy of another one's files and print its id
     Fork(SandboxIdArguments),
     /// Destroy sandboxes
     Rm {
-        /// Which; the beginning of an id is enough
+        /// Ids of the sandboxes; unique prefixes are enough
         #[arg(required = true)]
         sandboxes: Vec<String>,
     },
-    /// What a sandbox takes
+    /// Show the resource usage of a sandbox
     Stats(SandboxIdArguments),
 }
 
-const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 when its time is over, 137 when its memory is, \
-128 + N after signal N, 127 when the program is not there and 126 when it cannot be executed. \
-Before anything has run: 2 wrong usage, 3 this host cannot do it (menace doctor says what it lacks).";
+const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 after a timeout, 137 when out of memory, \
+128 + N after signal N, 127 when the command is not found, 126 when it cannot be executed. \
+If the command was not started: 2 usage error, 3 unsupported environment (see menace doctor).";
 
 #[derive(Debug, Args)]
 pub(crate) struct SandboxRunArguments {
-    /// The most memory, such as 256m, files included; 1g without this
+    /// Memory limit, files included, such as 256m [default: 1g]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory: Option<u64>,
-    /// The most CPU cores at a time, such as 0.5; all without this
+    /// Maximum number of CPU cores, such as 0.5 [default: all]
     #[arg(long, value_name = "CORES", value_parser = cores)]
     pub(crate) cpus: Option<f64>,
-    /// The most CPU time of all processes together, such as 10s
+    /// Limit on the CPU time of all processes together, such as 10s [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) cpu_time: Option<Duration>,
-    /// The most processes and threads; 512 without this
+    /// Maximum number of processes and threads [default: 512]
     #[arg(long, value_name = "COUNT")]
     pub(crate) pids: Option<u64>,
-    /// The most bytes of files, such as 100m; half of the memory and at most 256m without this
+    /// Maximum size of all files, such as 100m [default: half of the memory, at most 256m]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) disk: Option<u64>,
-    /// The most open files of each process; 1024 without this
+    /// Maximum number of open files per process [default: 1024]
     #[arg(long, value_name = "COUNT")]
     pub(crate) open_files: Option<u64>,
-    /// How much of stdout and of stderr --json keeps; 512k without this
+    /// Maximum size of stdout and of stderr in the JSON output [default: 512k]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) output: Option<u64>,
-    /// How long it may run, such as 2s or 500ms; for ever without this
+    /// Time limit of the command, such as 2s or 500ms [default: unlimited]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// A directory that is /workspace inside; what is written there stays in the sandbox
+    /// Directory to mount at /workspace; changes stay in the sandbox unless --rw is given
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
-    /// Let the command write to the directory of --workdir itself
+    /// Let the command change the --workdir directory itself
     #[arg(long, requires = "workdir")]
     pub(crate) rw: bool,
-    /// A further directory or file: SRC:DST, or SRC:DST:ro to forbid writing; can be repeated
+    /// Directory or file to mount: SRC:DST, or SRC:DST:ro for read-only; can be repeated
     #[arg(long, value_name = "SRC:DST[:ro]", value_parser = mount)]
     pub(crate) mount: Vec<HostMount>,
-    /// A variable for the command: K=V, or K to pass on the caller's; can be repeated
+    /// Environment variable of the command: K=V, or K to copy the caller's value; can be repeated
     #[arg(long, value_name = "K=V", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
     #[command(flatten, next_help_heading = "Network")]
     pub(crate) network: NetworkArguments,
-    /// System calls that go wrong: CALL=ERROR, CALL=TIME or write=corrupt, with ,rate=PERCENT ,path=PATTERN ,fd=NUMBER;
-    /// can be repeated (open, read, write, fsync, rename, unlink, mkdir, truncate, stat, connect, sendto, recvfrom)
+    /// Fault of a system call: CALL=ERROR fails it, CALL=TIME delays it, write=corrupt changes the written data;
+    /// optionally followed by ,rate=PERCENT ,path=PATTERN ,fd=NUMBER; can be repeated. Calls: open, read, write, fsync,
+    /// rename, unlink, mkdir, truncate, stat, connect, sendto, recvfrom
     #[arg(long, value_name = "CALL=FAULT")]
     pub(crate) fault: Vec<FaultRule>,
-    /// Who the command is inside: UID or UID:GID
+    /// User and group that run the command in the sandbox: UID or UID:GID
     #[arg(long, value_name = "UID[:GID]", value_parser = user)]
     pub(crate) user: Option<SandboxUser>,
-    /// Print one JSON object when it is over: how it ended, what it took, printed and wrote
+    /// Print one JSON object at the end: exit status, resource usage, output and changed files
     #[arg(long)]
     pub(crate) json: bool,
-    /// The command
+    /// Command to run, with its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SandboxAttachArguments {
-    /// Write what changed in /workspace to this file, as a patch for git apply or patch -p1
+    /// Write the changes in /workspace to this file, as a patch for git apply or patch -p1
     #[arg(long, value_name = "FILE")]
     pub(crate) patch: Option<PathBuf>,
-    /// Change the directory as the agent changed /workspace
+    /// Apply the changes in /workspace to the directory
     #[arg(long, conflicts_with = "rw")]
     pub(crate) apply: bool,
     #[command(flatten)]

@@ -8,24 +8,24 @@ use menace_app::self_test::SelfTestRequest;
 use super::JsonOutput;
 use super::sandbox;
 
-/// What to test.
+/// Options of `menace self-test`.
 #[derive(Debug, Args)]
 pub(crate) struct SelfTestArguments {
-    /// Only these modules, by path or as Python imports them, and what they need
+    /// Test only these modules (paths or import names) and their dependencies
     pub(crate) paths: Vec<String>,
-    /// The repository; without it SANDBOX_REPO_PATH, else the working directory
+    /// Repository [default: SANDBOX_REPO_PATH, else the working directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) repo: Option<PathBuf>,
-    /// Begin again so long after each round, such as 10m; without it SELF_TEST_INTERVAL, else one round
+    /// Pause between repeated rounds, such as 10m [default: SELF_TEST_INTERVAL, else only one round]
     #[arg(long, value_parser = sandbox::duration)]
     pub(crate) interval: Option<std::time::Duration>,
-    /// How long a file of tests may take
+    /// Time limit of a test file
     #[arg(long, default_value = "120s", value_parser = sandbox::duration)]
     pub(crate) timeout: std::time::Duration,
-    /// What all chance comes from
+    /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The interpreter; without it that of the repository, else python3
+    /// Python interpreter [default: the one of the repository, else python3]
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<String>,
     #[command(flatten)]

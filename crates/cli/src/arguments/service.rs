@@ -1,4 +1,4 @@
-//! The arguments of the sandbox service and of those who ask it.
+//! Arguments of the sandbox service and its clients.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use menace_server::sandboxes::BackendName;
 use super::JsonOutput;
 use super::sandbox::{bytes, cores, duration, variable};
 
-/// Which backend makes sandboxes.
+/// Implementation of sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendChoice {
-    /// Namespaces of this kernel
+    /// Linux namespaces
     Native,
-    /// Containers
+    /// Docker containers
     Docker,
 }
 
@@ -38,48 +38,48 @@ impl From<BackendChoice> for BackendName {
     }
 }
 
-/// How sandboxes are served.
+/// Options of `menace serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
-    /// Where to listen; without keys only this machine can be served
+    /// Address to listen on; without API keys only this machine can connect
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) address: IpAddr,
-    /// The port; 0 takes a free one
+    /// Port to listen on; 0 picks a free one
     #[arg(long, default_value_t = 8888)]
     pub(crate) port: u16,
-    /// Who makes sandboxes that do not say it themselves; SANDBOX_BACKEND without this
+    /// Backend for requests that do not name one [default: SANDBOX_BACKEND]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendChoice>,
-    /// A certificate as PEM, for https
+    /// TLS certificate in PEM format; enables HTTPS
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The key of the certificate as PEM
+    /// Private key of the certificate in PEM format
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Ask for a key even on this machine
+    /// Require an API key even from this machine
     #[arg(long)]
     pub(crate) require_key: bool,
-    /// Requests of one key, or of one address without keys, in a second
+    /// Rate limit in requests per second for each API key, or for each address without keys
     #[arg(long, value_name = "N", default_value_t = 2000.0)]
     pub(crate) rate: f64,
-    /// How long a caller may take for the head of a request, and between two parts of its body
+    /// Timeout for receiving the headers of a request, and between two parts of its body
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
     pub(crate) patience: Duration,
-    /// The most sandboxes at one time
+    /// Maximum number of concurrent sandboxes
     #[arg(long, value_name = "N")]
     pub(crate) max_sandboxes: Option<usize>,
-    /// How long a sandbox lives at most
+    /// Maximum lifetime of a sandbox, such as 8h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_lifetime: Option<Duration>,
-    /// After how long without a request processes of a sandbox end, if it does not say that itself
+    /// Stop a sandbox after this long without requests, unless it has its own timeout
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) idle_timeout: Option<Duration>,
-    /// End all sandboxes when the server ends; without this they live on, and the next server has them
+    /// Destroy all sandboxes when the server stops, instead of keeping them for the next server
     #[arg(long)]
     pub(crate) ephemeral: bool,
 }
 
-/// The process that holds sandboxes; started by whoever needs it.
+/// Options of the sandbox daemon, which its clients start on demand.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxDaemonArguments {
     #[arg(long, value_enum, default_value = "native")]
@@ -92,24 +92,24 @@ pub(crate) struct SandboxDaemonArguments {
     pub(crate) idle_timeout: Option<Duration>,
 }
 
-/// How models are answered.
+/// Options of `menace mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct McpArguments {
-    /// Answer over HTTP on this port of this machine, at /mcp; 0 takes a free one
+    /// Serve HTTP at /mcp on this port, on this machine only, instead of stdin and stdout; 0 picks a free one
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 }
 
-/// Keys of callers.
+/// API keys of callers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Make a key; it is shown once
+    /// Create an API key; it is shown only once
     Create(KeysCreateArguments),
-    /// List keys, without their secrets
+    /// List API keys without their secrets
     List(JsonOutput),
-    /// Take a key back
+    /// Revoke an API key
     Revoke {
-        /// The part of the key after mnc_, or its name
+        /// Name of the key, or its part after mnc_
         key: String,
         #[command(flatten)]
         output: JsonOutput,
@@ -118,94 +118,94 @@ pub(crate) enum KeysCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeysCreateArguments {
-    /// What to call it
+    /// Name of the key
     #[arg(default_value = "")]
     pub(crate) name: String,
-    /// Until when it is good, counted from now, such as 30d
+    /// Time until the key expires, such as 30d [default: never]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) expires: Option<Duration>,
-    /// The most sandboxes at one time
+    /// Maximum number of concurrent sandboxes
     #[arg(long, value_name = "N")]
     pub(crate) max_sandboxes: Option<u64>,
-    /// The most CPU cores of all its sandboxes
+    /// Maximum number of CPU cores of all its sandboxes together, such as 4
     #[arg(long, value_name = "CORES", value_parser = cores)]
     pub(crate) max_cpus: Option<f64>,
-    /// The most memory of all its sandboxes
+    /// Maximum memory of all its sandboxes together, such as 8g
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) max_memory: Option<u64>,
-    /// The most bytes of files of all its sandboxes
+    /// Maximum size of the files of all its sandboxes together, such as 10g
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) max_disk: Option<u64>,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
 }
 
-/// A sandbox that stays.
+/// Options of `menace sandbox create`.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxCreateArguments {
-    /// What to call it
+    /// Project name
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) project: String,
-    /// The most memory, such as 512m
+    /// Memory limit, such as 512m
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// The most CPU cores, such as 0.5
+    /// Maximum number of CPU cores, such as 0.5
     #[arg(long, value_name = "CORES")]
     pub(crate) cpus: Option<String>,
-    /// The most bytes of files
+    /// Maximum size of all files, such as 1g
     #[arg(long, value_name = "SIZE")]
     pub(crate) disk: Option<String>,
-    /// When it is destroyed, such as 1h
+    /// Time until the sandbox is destroyed, such as 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<String>,
-    /// What it can be found by: NAME=VALUE; can be repeated
+    /// Label to find the sandbox by: K=V; can be repeated
     #[arg(long, value_name = "K=V", value_parser = variable)]
     pub(crate) label: Vec<(String, String)>,
-    /// A variable of every command: K=V; can be repeated
+    /// Environment variable of every command: K=V, or K to copy the caller's value; can be repeated
     #[arg(long, value_name = "K=V", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// What it can reach: none, or deny, which refuses and records everything
+    /// Network access: none (loopback only) or deny (refuse and record everything)
     #[arg(long, value_name = "none|deny")]
     pub(crate) net: Option<String>,
-    /// Who makes it
+    /// Backend [default: the default of the service]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendChoice>,
-    /// What it is made of, where the backend has images
+    /// Image to start from, for backends with images
     #[arg(long)]
     pub(crate) image: Option<String>,
-    /// A snapshot whose files it begins with
+    /// Id of a snapshot whose files to start from
     #[arg(long)]
     pub(crate) snapshot: Option<String>,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
 }
 
-/// A command in a sandbox that stays.
+/// Options of `menace sandbox exec`.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxExecArguments {
-    /// Which sandbox; the beginning of its id is enough
+    /// Id of the sandbox; a unique prefix is enough
     pub(crate) sandbox: String,
-    /// How long it may take
+    /// Time limit of the command, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
-    /// Where it starts
+    /// Working directory of the command
     #[arg(long, value_name = "DIR")]
     pub(crate) workdir: Option<String>,
-    /// A variable for it: K=V; can be repeated
+    /// Environment variable of the command: K=V, or K to copy the caller's value; can be repeated
     #[arg(long, value_name = "K=V", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// Print one JSON object when it is over
+    /// Print one JSON object at the end
     #[arg(long)]
     pub(crate) json: bool,
-    /// The command
+    /// Command to run, with its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
 }
 
-/// One sandbox.
+/// Id of a sandbox.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxIdArguments {
-    /// Which; the beginning of its id is enough
+    /// Id of the sandbox; a unique prefix is enough
     pub(crate) sandbox: String,
     #[command(flatten)]
     pub(crate) output: JsonOutput,

@@ -1,4 +1,4 @@
-//! The arguments of commands that ask histories.
+//! Arguments of the commands that read histories.
 
 use std::path::PathBuf;
 
@@ -8,30 +8,30 @@ use super::JsonOutput;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RoiCommand {
-    /// What the ROI will be next, with an interval, and how such forecasts did
+    /// Forecast the next ROI with an interval, and show how accurate past forecasts were
     Forecast(ForecastArguments),
-    /// Modules by their risk-adjusted ROI and how sure it is
+    /// Rank modules by risk-adjusted ROI and its confidence
     Rank {
         #[command(flatten)]
         history: HistoryFileArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
-    /// How reliable the forecasts were that runs made
+    /// Show how reliable the forecasts of past runs were
     Reliability {
         #[command(flatten)]
         history: HistoryFileArguments,
-        /// A metric such as security_score, or roi
+        /// Metric, such as security_score or roi
         #[arg(long, default_value = "roi")]
         metric: String,
         #[command(flatten)]
         output: JsonOutput,
     },
-    /// What a metric will be next
+    /// Forecast the next value of a metric
     PredictMetric {
-        /// roi_history.json, or a directory that has one
+        /// History: roi_history.json, or a directory that contains it
         file: PathBuf,
-        /// A metric such as projected_lucrativity or synergy_roi
+        /// Metric, such as projected_lucrativity or synergy_roi
         metric: String,
         #[command(flatten)]
         output: JsonOutput,
@@ -42,10 +42,10 @@ pub(crate) enum RoiCommand {
 pub(crate) struct ForecastArguments {
     #[command(flatten)]
     pub(crate) history: HistoryFileArguments,
-    /// How many cycles ahead
+    /// Number of cycles to forecast
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) horizon: u16,
-    /// The share of cases in which a value is in its interval, such as 0.9
+    /// Confidence level of the intervals, 0 to 1
     #[arg(long, default_value_t = 0.9)]
     pub(crate) confidence: f64,
     #[command(flatten)]
@@ -54,13 +54,13 @@ pub(crate) struct ForecastArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryFileArguments {
-    /// roi_history.json, or a directory that has one; without it that of the data directory
+    /// History: roi_history.json, or a directory that contains it [default: the data directory]
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RankScenariosArguments {
-    /// roi_history.json files, or directories that have one
+    /// Histories: roi_history.json files, or directories that contain one
     #[arg(required = true)]
     pub(crate) runs: Vec<PathBuf>,
     #[command(flatten)]
@@ -69,10 +69,10 @@ pub(crate) struct RankScenariosArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct RankSynergyArguments {
-    /// roi_history.json files, or directories that have one
+    /// Histories: roi_history.json files, or directories that contain one
     #[arg(required = true)]
     pub(crate) runs: Vec<PathBuf>,
-    /// The kind of synergy: roi, security_score, revenue, …
+    /// Kind of synergy: roi, security_score, revenue, …
     #[arg(long, default_value = "roi")]
     pub(crate) metric: String,
     #[command(flatten)]
@@ -81,15 +81,15 @@ pub(crate) struct RankSynergyArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct SynergyMetricsArguments {
-    /// roi_history.json, or a directory that has one; without it that of the data directory
+    /// History: roi_history.json, or a directory that contains it [default: the data directory]
     #[arg(long)]
     pub(crate) file: Option<PathBuf>,
-    /// The length of the moving average
+    /// Number of values in the moving average
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) window: u16,
-    /// Draw bars here, or into a file that ends in .svg or .png
+    /// Draw a bar chart in the terminal, or write it to FILE (.svg or .png)
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
-    #[expect(clippy::option_option, reason = "not asked for, asked for, and with a file")]
+    #[expect(clippy::option_option, reason = "the flag can be absent, present, or present with a file")]
     pub(crate) plot: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
@@ -97,36 +97,36 @@ pub(crate) struct SynergyMetricsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SynergyCommand {
-    /// The weights of the seven kinds of synergy
+    /// Show the weights of the seven kinds of synergy
     Show(JsonOutput),
-    /// Learn the weights from the history
+    /// Train the weights on the history
     Train(JsonOutput),
-    /// Write the weights into a file
+    /// Write the weights to a file
     Export {
-        /// The file
+        /// File to write
         file: PathBuf,
     },
-    /// Take the weights of a file
+    /// Replace the weights with those of a file
     Import {
-        /// The file
+        /// File to read
         file: PathBuf,
     },
-    /// Weigh everything alike again
+    /// Reset all weights to the same value
     Reset,
-    /// How the weights came to be
+    /// Show how the weights changed
     History(JsonOutput),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TruthCommand {
-    /// Learn from the history how forecasts become what is really seen
+    /// Train the model on the history
     Retrain {
         #[command(flatten)]
         history: HistoryFileArguments,
         #[command(flatten)]
         output: JsonOutput,
     },
-    /// What the model says about the next cycle, and whether that can be relied on
+    /// Show the predicted ROI of the next cycle and whether the prediction is reliable
     Show {
         #[command(flatten)]
         history: HistoryFileArguments,

@@ -12,113 +12,113 @@ use super::{JsonOutput, RepositoryArguments};
 pub(crate) enum WorkflowsCommand {
     /// Store a workflow
     Add {
-        /// Its name
+        /// Name of the workflow
         name: String,
-        /// Sections such as shop.cart:add, in order
+        /// Sections to call, in order, such as shop.cart:add
         #[arg(required = true, value_name = "MODULE:FUNCTION")]
         steps: Vec<String>,
         #[command(flatten)]
         output: JsonOutput,
     },
-    /// List the workflows that are stored
+    /// List stored workflows
     List {
         #[command(flatten)]
         output: JsonOutput,
     },
     /// Show the steps of a workflow
     Show {
-        /// Its name or its number
+        /// Name or id of the workflow
         name: String,
         #[command(flatten)]
         output: JsonOutput,
     },
     /// Remove a workflow
     Rm {
-        /// Its name or its number
+        /// Name or id of the workflow
         name: String,
     },
-    /// Run one workflow, or all of them and all together (all_workflows), with what each step takes and does
+    /// Run one workflow, or each stored one and all together (all_workflows), and show time and result of each step
     Run(WorkflowsRunArguments),
-    /// What a change of a stored workflow does to those that share modules with it
+    /// Estimate how a change of a stored workflow affects those that share modules with it
     Impact(WorkflowsImpactArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowsImpactArguments {
-    /// Its name
+    /// Name of the workflow
     pub(crate) workflow: String,
     #[command(flatten)]
     pub(crate) repository: RepositoryArguments,
-    /// By how much its ROI changes
+    /// Change of its ROI
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) roi: f64,
-    /// By how much its synergy changes
+    /// Change of its synergy
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) synergy: f64,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
 }
 
-/// Which workflows to run.
+/// Options of `menace workflows run`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowsRunArguments {
-    /// A name, a number, or module:function; without it all that are stored
+    /// Workflow: a name, an id, or module:function [default: all stored workflows]
     pub(crate) workflow: Option<String>,
-    /// Build workflows from the groups of modules instead
+    /// Build workflows from module groups instead of using stored ones
     #[arg(long)]
     pub(crate) dynamic_workflows: bool,
-    /// Also make them under this scenario, together and alone; can be repeated
+    /// Also measure synergy under this scenario; can be repeated
     #[arg(long = "scenario", value_name = "NAME", value_parser = SYNERGY_SCENARIOS)]
     pub(crate) scenarios: Vec<String>,
     #[command(flatten)]
     pub(crate) common: WorkflowOptions,
 }
 
-/// What workflows are made under for their synergy, beside ordinary circumstances.
+/// Scenarios under which synergy can be measured, besides normal conditions.
 const SYNERGY_SCENARIOS: [&str; 6] =
     ["all", "concurrency_spike", "hostile_input", "schema_drift", "flaky_upstream", "user_misuse"];
 
-/// A workflow and how it is run.
+/// Options of `menace run-scenarios` and `menace simulate-temporal-trajectory`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowStressArguments {
-    /// A name, a number, or sections such as shop.cart:checkout, separated by commas
+    /// Workflow: a name, an id, or sections such as shop.cart:checkout, separated by commas
     pub(crate) workflow: String,
     #[command(flatten)]
     pub(crate) common: WorkflowOptions,
 }
 
-/// How workflows are run.
+/// Options of the commands that run workflows.
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowOptions {
-    /// The repository; without it SANDBOX_REPO_PATH, else the working directory
+    /// Repository [default: SANDBOX_REPO_PATH, else the working directory]
     #[arg(long, value_name = "PATH")]
     pub(crate) repo: Option<PathBuf>,
-    /// How often a workflow is made in each scenario
+    /// Number of repetitions of the workflow in each scenario
     #[arg(long, default_value_t = 20)]
     pub(crate) times: usize,
-    /// What all chance comes from
+    /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How long one time may take, such as 5s or 500ms
+    /// Time limit of one repetition, such as 5s or 500ms
     #[arg(long, default_value = "10s", value_parser = sandbox::duration)]
     pub(crate) timeout: std::time::Duration,
-    /// The interpreter; without it that of the repository, else python3
+    /// Python interpreter [default: the one of the repository, else python3]
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<String>,
-    /// A file that every step finds, as NAME=TEXT; can be repeated
+    /// File that every step can read, as NAME=TEXT; can be repeated
     #[arg(long = "file", value_name = "NAME=TEXT", value_parser = pair)]
     pub(crate) files: Vec<(String, String)>,
-    /// A variable that every step finds, as NAME=VALUE; can be repeated
+    /// Environment variable of every step, as NAME=VALUE; can be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) variables: Vec<(String, String)>,
-    /// What the steps of each module find, as JSON: {"module": {"files": {…}, "env": {…}}}
+    /// JSON file with files and variables for the steps of each module: {"module": {"files": {…}, "env": {…}}}
     #[arg(long, value_name = "FILE")]
     pub(crate) fixtures: Option<PathBuf>,
-    /// An attempt to reach the network raises RuntimeError
+    /// Raise RuntimeError on every attempt to reach the network
     #[arg(long)]
     pub(crate) safe_mode: bool,
-    /// Rules that answer requests to others, as for menace sandbox run --net mock=FILE; with --safe-mode everything
-    /// else is refused
+    /// File with rules that answer network requests, as for menace sandbox run --net mock=FILE; with --safe-mode all
+    /// other requests are refused
     #[arg(long, value_name = "FILE")]
     pub(crate) network_mocks: Option<PathBuf>,
     #[command(flatten)]
@@ -126,7 +126,7 @@ pub(crate) struct WorkflowOptions {
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! `menace audit`: whether the audit trail is as it was written.
+//! `menace audit`: verification of the audit trail.
 
 use menace_app::RequestError;
 use menace_store::audit::{AuditVerification, verify};
@@ -13,7 +13,7 @@ pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyh
     let AuditCommand::Verify { file, output } = command;
     let path = file.clone().unwrap_or_else(|| configuration.audit_path());
     if !path.is_file() {
-        let problem = format!("there is no audit trail at {}", path.display());
+        let problem = format!("no audit trail at {}", path.display());
         return Err(RequestError::Tracking(problem).into());
     }
     let verified = verify(&path)?;
@@ -30,17 +30,17 @@ pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyh
 fn text(path: &str, verified: &AuditVerification) -> String {
     let lines = count(usize::try_from(verified.lines).unwrap_or(usize::MAX), "line");
     let mut text = match verified.problems.len() {
-        0 => format!("{path}: {lines}, as they were written\n"),
+        0 => format!("{path}: {lines}, unchanged\n"),
         problems => format!("{path}: {lines}, {}\n", count(problems, "problem")),
     };
     for problem in &verified.problems {
         text += &format!("  line {}: {}\n", problem.line, problem.what);
     }
     if verified.before > 0 {
-        text += &format!("  {} of them were there before lines had hashes\n", verified.before);
+        text += &format!("  {} without hashes, written by an older version\n", verified.before);
     }
     if let Some(last) = &verified.last {
-        text += &format!("  the last hash is {last}\n");
+        text += &format!("  last hash: {last}\n");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What runs beside a loop, on a thread of its own, so that neither waits for the other.
+//! Background threads of a run: dashboard, exporters, trainer. Each has its own runtime, so that the run never waits.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -9,37 +9,37 @@ use tokio::sync::oneshot;
 
 use menace_app::calling::runtime;
 
-/// Something that runs until this is dropped.
+/// Thread with its own runtime; its work stops when this is dropped.
 pub(super) struct BackgroundThread {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Who is told that it runs, and where, or why it does not.
+/// Reports the address of a background thread, or the error that kept it from starting.
 pub(super) struct ReadyNotifier(Sender<anyhow::Result<SocketAddr>>);
 
 impl ReadyNotifier {
-    /// Says that it runs.
+    /// Reports that the thread listens on `address`.
     pub(super) fn at(&self, address: SocketAddr) {
-        // Who started it waits for this, or is gone.
+        // The receiver waits for this, or was dropped.
         let _ = self.0.send(Ok(address));
     }
 }
 
 impl BackgroundThread {
-    /// Starts something that listens, and waits until it does.
+    /// Starts work that listens on a port, and waits until it does.
     pub(super) fn listening<W, F>(name: &str, work: W) -> anyhow::Result<(Self, SocketAddr)>
     where
         W: FnOnce(ReadyNotifier) -> F + Send + 'static,
         F: Future<Output = anyhow::Result<()>>,
     {
         let (sender, ready) = mpsc::channel();
-        let beside = Self::start(name, ReadyNotifier(sender), work)?;
+        let background = Self::start(name, ReadyNotifier(sender), work)?;
         let address = ready.recv()??;
-        Ok((beside, address))
+        Ok((background, address))
     }
 
-    /// Starts something that is not waited for.
+    /// Starts work without waiting for it.
     pub(super) fn working<F>(name: &str, work: impl FnOnce() -> F + Send + 'static) -> anyhow::Result<Self>
     where
         F: Future<Output = anyhow::Result<()>>,
@@ -54,9 +54,9 @@ impl BackgroundThread {
         F: Future<Output = anyhow::Result<()>>,
     {
         let (end, ended) = oneshot::channel::<()>();
-        let who = name.to_owned();
-        let thread = std::thread::Builder::new().name(who.clone()).spawn(move || {
-            let told = ReadyNotifier(ready.0.clone());
+        let thread_name = name.to_owned();
+        let thread = std::thread::Builder::new().name(thread_name.clone()).spawn(move || {
+            let notifier = ReadyNotifier(ready.0.clone());
             let done = runtime().map_err(Into::into).and_then(|runtime| {
                 runtime.block_on(async {
                     tokio::select! {
@@ -65,12 +65,12 @@ impl BackgroundThread {
                     }
                 })
             });
-            // Whoever waits for the address is told; after that nobody is, and the loop goes on.
+            // An error goes to the thread that waits for the address; later ones are logged, and the run continues.
             if let Err(error) = done
-                && let Err(unheard) = told.0.send(Err(error))
-                && let Err(error) = unheard.0
+                && let Err(unsent) = notifier.0.send(Err(error))
+                && let Err(error) = unsent.0
             {
-                tracing::error!("{who}: {error:#}");
+                tracing::error!("{thread_name}: {error:#}");
             }
         })?;
         Ok(Self { end: Some(end), thread: Some(thread) })

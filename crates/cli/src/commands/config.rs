@@ -1,4 +1,4 @@
-//! `menace config`: every setting, its value, where it came from.
+//! `menace config`: every setting, its value and its source.
 
 use menace_model::settings::{SettingRow, SettingSource, SettingStatus};
 
@@ -65,7 +65,7 @@ fn shown_value(row: &SettingRow) -> TableCell {
     if row.value.is_empty() { TableCell::styled("–", TextStyle::Dim) } else { row.value.clone().into() }
 }
 
-/// Where the value came from, and whether it has an effect.
+/// Source of the value, and whether it has an effect.
 fn origin(row: &SettingRow) -> TableCell {
     let is_default = row.source == SettingSource::Default.to_string();
     let suffix = match row.status {

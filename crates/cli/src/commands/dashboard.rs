@@ -1,4 +1,4 @@
-//! `menace dashboard`, and the dashboard beside a loop or a server.
+//! `menace dashboard`, and the dashboard of a run or a server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,29 +23,29 @@ pub(super) fn run(
 ) -> anyhow::Result<MenaceExit> {
     let mut sources = sources(configuration);
     if let Some(file) = &arguments.file {
-        anyhow::ensure!(file.is_file(), "--file: there is no file {}", file.display());
+        anyhow::ensure!(file.is_file(), "--file: no such file: {}", file.display());
         sources.history = Some(std::path::absolute(file)?);
     }
     runtime()?.block_on(async {
-        let told = menace_server::shutdown_signal()?;
-        let (address, served) = listen(Dashboard::new(sources), arguments.port, told).await?;
+        let shutdown = menace_server::shutdown_signal()?;
+        let (address, served) = listen(Dashboard::new(sources), arguments.port, shutdown).await?;
         note(&format!("dashboard: http://{address}"));
         served.await?;
         Ok(MenaceExit::Done)
     })
 }
 
-/// The same of a history of synergy; without a file, that of the data directory.
+/// Runs the dashboard with a synergy history: the given file, or the one in the data directory.
 pub(super) fn of_synergy(
     configuration: &Configuration,
     arguments: &arguments::DashboardArguments,
 ) -> anyhow::Result<MenaceExit> {
-    let usual = || configuration.data_directory().join("synergy_history.db");
-    let file = Some(arguments.file.clone().unwrap_or_else(usual));
+    let default_file = || configuration.data_directory().join("synergy_history.db");
+    let file = Some(arguments.file.clone().unwrap_or_else(default_file));
     run(configuration, &arguments::DashboardArguments { file, port: arguments.port })
 }
 
-/// What is shown of the data directory.
+/// Sources of the dashboard in the data directory.
 pub(super) fn sources(configuration: &Configuration) -> DashboardSources {
     let options = RepositoryScanOptions::of(configuration.app());
     let reading = move |root: &Path| -> Result<ScannedRepository, Box<dyn std::error::Error + Send + Sync>> {
@@ -70,34 +70,34 @@ fn settings(configuration: &Configuration) -> Value {
     json!(configuration.resolved().rows)
 }
 
-/// A dashboard beside a loop, until it is dropped.
+/// Dashboard of a run; stops when dropped.
 pub(super) struct RunDashboard {
     dashboard: Dashboard,
-    _beside: BackgroundThread,
+    _background: BackgroundThread,
 }
 
-/// Pages hear of what happens within a fifth of a second, and ask no more often than once a second.
-const LAST_WORDS: Duration = Duration::from_millis(1500);
+/// Time for open pages to fetch the last events: they are notified within 200 ms and poll at most once a second.
+const LAST_EVENTS_WAIT: Duration = Duration::from_millis(1500);
 
 impl RunDashboard {
-    /// Those who look see how the loop ended.
+    /// Waits until open pages show how the run ended.
     pub(super) async fn wait_for_last_events(&self) {
         if self.dashboard.is_followed() {
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(LAST_EVENTS_WAIT).await;
         }
     }
 }
 
-/// A dashboard beside a loop, if the settings have a port.
+/// Starts the dashboard of a run if the settings name a port.
 pub(super) fn start_run_dashboard(configuration: &Configuration) -> anyhow::Result<Option<RunDashboard>> {
     let Some(port) = configuration.settings().metrics.auto_dashboard_port else { return Ok(None) };
     let dashboard = Dashboard::new(sources(configuration));
     let shown = dashboard.clone();
-    let (beside, address) = BackgroundThread::listening("dashboard", move |ready| async move {
+    let (background, address) = BackgroundThread::listening("dashboard", move |ready| async move {
         let (address, served) = listen(shown, port, std::future::pending()).await?;
         ready.at(address);
         Ok(served.await?)
     })?;
     note(&format!("dashboard: http://{address}"));
-    Ok(Some(RunDashboard { dashboard, _beside: beside }))
+    Ok(Some(RunDashboard { dashboard, _background: background }))
 }

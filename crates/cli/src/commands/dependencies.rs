@@ -1,4 +1,4 @@
-//! `menace scan --dependencies MODULE`: what a module needs from its own repository.
+//! `menace scan --dependencies MODULE`: the modules of the repository that a module depends on.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use menace_app::repository::{ScanPurpose, read_repository};
 struct DependencyReport<'a> {
     version: u32,
     module: &'a str,
-    /// How many imports were followed; absent without a limit.
+    /// Maximum number of imports followed; absent without a limit.
     depth: Option<usize>,
     /// Paths, nearest first.
     dependencies: Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! `menace doctor`: what this machine has, what for, and how to get what is missing.
+//! `menace doctor`: capabilities of this machine, their purpose, and how to get missing ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,36 +12,36 @@ use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, print, p
 
 use menace_app::repository::cache_directory;
 
-/// One thing that menace can use.
+/// One capability that menace can use.
 #[derive(Debug, Serialize)]
 struct DoctorCheck {
     name: &'static str,
     group: &'static str,
-    /// Without it menace itself or the native sandbox does not work.
+    /// Whether menace itself or the native sandbox needs it.
     required: bool,
     present: bool,
-    /// A version, a path, or what went wrong.
+    /// A version, a path, or an error.
     detail: String,
     purpose: &'static str,
     remedy: String,
 }
 
-/// The group of what belongs to menace and not to the kernel.
+/// Group of the checks of menace's own files.
 const OWN_GROUP: &str = "menace";
 
-/// The program that is running, even if its file was replaced since.
+/// The running program, even if its file was replaced since.
 const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
 impl From<CapabilityProbeResult> for DoctorCheck {
-    fn from(finding: CapabilityProbeResult) -> Self {
+    fn from(result: CapabilityProbeResult) -> Self {
         Self {
-            name: finding.name,
-            group: finding.group.name(),
-            required: finding.required,
-            present: finding.present,
-            detail: finding.detail,
-            purpose: finding.purpose,
-            remedy: finding.remedy,
+            name: result.name,
+            group: result.group.name(),
+            required: result.required,
+            present: result.present,
+            detail: result.detail,
+            purpose: result.purpose,
+            remedy: result.remedy,
         }
     }
 }
@@ -109,7 +109,7 @@ fn git() -> DoctorCheck {
     }
 }
 
-/// Whether files can be made in a directory, or in the nearest one above it that exists.
+/// Whether files can be created in a directory, or in its nearest existing ancestor.
 fn writable(path: &Path) -> (bool, String) {
     let exists = |ancestor: &&Path| ancestor.as_os_str().is_empty() || ancestor.symlink_metadata().is_ok();
     let probed = match path.ancestors().find(exists) {

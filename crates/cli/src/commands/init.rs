@@ -22,7 +22,7 @@ pub(super) fn run(configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     let known = mentioned_names(&existing);
     let missing = dotenv_template(&known);
     if missing.trim().is_empty() {
-        note(".env mentions every setting already");
+        note(".env already has every setting");
     } else {
         append(&existing, &missing)?;
         let added = mentioned_names(&missing).difference(&known).count();
@@ -35,7 +35,7 @@ pub(super) fn run(configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     Ok(MenaceExit::Done)
 }
 
-/// Appends, so that what the user wrote is never rewritten. Secrets go into this file: nobody else may read it.
+/// Appends, so that existing lines are never rewritten. The file holds secrets, so only its owner may read it.
 fn append(existing: &str, missing: &str) -> anyhow::Result<()> {
     let mut file = OpenOptions::new()
         .create(true)

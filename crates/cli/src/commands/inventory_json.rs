@@ -1,4 +1,4 @@
-//! The inventory as JSON. Twenty megabytes of it are most of what is left to do after a scan, so modules are serialised
+//! The inventory as JSON. Writing its twenty megabytes takes most of the time after a scan, so modules are serialised
 //! on all cores, a batch at a time, and written in order.
 
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::terminal::unless_broken_pipe;
 
-/// Enough work for every core, little enough to keep in memory.
+/// Modules per batch: enough work for every core, little enough to keep in memory.
 const BATCH: usize = 256;
 
 pub(super) fn print_inventory(inventory: &Inventory) -> anyhow::Result<()> {
@@ -41,7 +41,7 @@ fn write_inventory(output: &mut impl Write, inventory: &Inventory) -> io::Result
 }
 
 fn json(module: &PythonModule) -> io::Result<Vec<u8>> {
-    // About what a section takes; growing from nothing would copy every text several times.
+    // Estimated from the number of sections; growing from zero would copy every text several times.
     let mut text = Vec::with_capacity(2048 + 640 * module.sections.len());
     serde_json::to_writer(&mut text, module).map_err(io::Error::from)?;
     Ok(text)
@@ -70,7 +70,7 @@ mod tests {
         let mut written = Vec::new();
         write_inventory(&mut written, &scanned.inventory).unwrap();
         let read: serde_json::Value = serde_json::from_slice(&written).unwrap();
-        // Both are read from text: the reader may be off by the last bit of a float, and then for both.
+        // Both are parsed from text, because parsing may change the last bit of a float.
         let in_one_piece = serde_json::to_vec(&scanned.inventory).unwrap();
         assert_eq!(read, serde_json::from_slice::<serde_json::Value>(&in_one_piece).unwrap());
     }

@@ -1,4 +1,4 @@
-//! `menace map`: modules that belong together.
+//! `menace map`: groups of related modules.
 
 use menace_analysis::map::{MapOptions, ModuleMap};
 use menace_app::module_map;

@@ -1,4 +1,4 @@
-//! `menace memory`: what was asked and answered, kept, found and forgotten.
+//! `menace memory`: stores, finds and deletes prompts and responses.
 
 use std::io::Read;
 
@@ -20,7 +20,7 @@ use menace_app::calling::{memory, now_ms, open_store, runtime};
 use super::UsageError;
 use crate::terminal::shortened;
 
-/// The longest prompt and response in a table, in characters.
+/// Maximum length of a prompt or response in a table, in characters.
 const SHOWN: usize = 60;
 
 pub(super) fn run(configuration: &Configuration, command: &MemoryCommand) -> anyhow::Result<MenaceExit> {
@@ -65,12 +65,12 @@ async fn log(
         note(&format!("stored memory {}: {}", logged.id, interaction.tag));
     }
     if let Some(removed) = logged.compacted {
-        say_removed(&removed);
+        note_removed(&removed);
     }
     Ok(())
 }
 
-/// All of stdin; bytes that are no UTF-8 are replaced.
+/// All of stdin; invalid UTF-8 is replaced.
 fn from_stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).context("failed to read the response from stdin")?;
@@ -87,14 +87,14 @@ async fn search(memory: &Memory, arguments: &MemorySearchArguments) -> anyhow::R
         }));
     }
     if found.memories.is_empty() {
-        note("no memory has to do with it");
+        note("no matching memories");
         return Ok(());
     }
-    let looked = match found.looked {
+    let method = match found.looked {
         MemorySearchMethod::Words => "words",
         MemorySearchMethod::WordsAndMeaning => "words and meaning",
     };
-    note(&format!("{} by {looked}", memories(found.memories.len())));
+    note(&format!("{} by {method}", memories(found.memories.len())));
     print(&table(found.memories.iter().map(|found| &found.memory)))
 }
 
@@ -109,7 +109,7 @@ async fn list(memory: &Memory, arguments: &MemoryListArguments) -> anyhow::Resul
         return print_json(&json!({"version": 1, "memories": all}));
     }
     if all.is_empty() {
-        note("no memories yet: menace memory log --tag INSIGHT --prompt TEXT keeps one");
+        note("no memories yet; store one with: menace memory log --tag INSIGHT --prompt TEXT");
         return Ok(());
     }
     print(&table(&all))
@@ -126,11 +126,11 @@ async fn compact(memory: Memory, arguments: &MemoryCompactArguments) -> anyhow::
             removed.iter().map(|(tag, count)| (tag.name().to_owned(), json!(count))).collect();
         return print_json(&json!({"version": 1, "removed": counts}));
     }
-    say_removed(&removed);
+    note_removed(&removed);
     Ok(())
 }
 
-fn say_removed(removed: &[(MemoryTag, u64)]) {
+fn note_removed(removed: &[(MemoryTag, u64)]) {
     let each: Vec<String> = removed.iter().map(|(tag, count)| format!("{count} {tag}")).collect();
     let all = removed.iter().map(|(_, count)| count).sum::<u64>();
     let all = memories(usize::try_from(all).unwrap_or(usize::MAX));
@@ -141,7 +141,7 @@ fn memories(number: usize) -> String {
     count(number, "memory").replace("memorys", "memories")
 }
 
-/// A database takes no larger number, and nobody waits for as many.
+/// Row limit of a query; 0 stands for the largest number that a database accepts.
 fn at_most(limit: usize) -> usize {
     if limit == 0 { usize::try_from(i64::MAX).unwrap_or(usize::MAX) } else { limit }
 }
@@ -178,7 +178,7 @@ fn age(milliseconds: i64) -> String {
     format!("{} {unit}", seconds / length)
 }
 
-/// What fits into a row. What a model wrote must not move the cursor or change colours.
+/// The text on one line, shortened, without control characters: a response must not move the cursor or change colours.
 fn on_a_line(text: &str) -> String {
     let plain: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_memory_says_stays_on_its_line() {
+    fn memories_are_shown_on_one_line_without_control_characters() {
         assert_eq!(on_a_line("a\n\n b\u{1b}[31m\0c"), "a b [31m c");
         assert_eq!(on_a_line(&"é".repeat(61)).chars().count(), 60);
         assert_eq!(memories(1), "1 memory");

@@ -1,4 +1,4 @@
-//! `menace orphans`: modules that nothing needs.
+//! `menace orphans`: modules that nothing imports.
 
 use menace_analysis::orphans::{OrphanFileOptions, write_orphan_files};
 use menace_model::inventory::Orphan;
@@ -35,8 +35,8 @@ pub(super) fn run(
         print(&orphan_table(orphans, scan.inventory.modules.len()))?;
     }
     if is_disabled {
-        // Nobody looked, so what an earlier run found stays.
-        note("orphan discovery is switched off (SANDBOX_DISABLE_ORPHAN_SCAN or SANDBOX_DISABLE_ORPHANS)");
+        // Keeps the files of an earlier run.
+        note("orphan discovery is disabled (SANDBOX_DISABLE_ORPHAN_SCAN or SANDBOX_DISABLE_ORPHANS)");
         return Ok(MenaceExit::Done);
     }
     for path in write_orphan_files(&configuration.data_directory(), orphans, options)? {
@@ -66,7 +66,7 @@ fn orphan_table(orphans: &[Orphan], modules: usize) -> String {
     format!("{} among {}\n\n{}", count(orphans.len(), "orphan"), count(modules, "module"), table.text())
 }
 
-/// The first few of a long list.
+/// The first few parents of an orphan.
 fn parents(orphan: &Orphan) -> String {
     const SHOWN: usize = 3;
     let mut text = orphan.parents.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! `menace patches`: the ledger of what was proposed.
+//! `menace patches`: the ledger of proposals and their verdicts.
 
 use menace_model::ids::RunId;
 use menace_model::patches::PatchDetail;
@@ -47,7 +47,7 @@ async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result
         return print_json(&json!({"version": 1, "run": run, "patches": patches}));
     }
     let Some(run) = run else {
-        note("nothing was proposed yet: menace auto REPO does");
+        note("no patches yet; propose some with: menace auto REPO");
         return Ok(());
     };
     note(&format!("{} of {run}", count(patches.len(), "patch").replace("patchs", "patches")));
@@ -55,20 +55,20 @@ async fn list(store: &Store, arguments: &PatchesListArguments) -> anyhow::Result
         ("", ColumnAlignment::Left),
         ("patch", ColumnAlignment::Left),
         ("section", ColumnAlignment::Left),
-        ("who", ColumnAlignment::Left),
+        ("proposer", ColumnAlignment::Left),
         ("gain", ColumnAlignment::Right),
         ("score", ColumnAlignment::Right),
-        ("why", ColumnAlignment::Left),
+        ("reason", ColumnAlignment::Left),
     ]);
     for patch in &patches {
-        let figure = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:+.2}"));
+        let value_text = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:+.2}"));
         table.row([
             state(patch.state),
             patch.proposal.clone().into(),
             patch.section.clone().into(),
             patch.proposer.trim_start_matches("transform:").to_owned().into(),
-            figure(patch.verdict.verdict.gain).into(),
-            figure(patch.verdict.verdict.score).into(),
+            value_text(patch.verdict.verdict.gain).into(),
+            value_text(patch.verdict.verdict.score).into(),
             shortened(&reason(patch), 80).into(),
         ]);
     }
@@ -83,13 +83,13 @@ fn state(state: PatchState) -> TableCell {
     TableCell::styled(state.name(), style)
 }
 
-/// Why it was kept, rejected or taken back.
+/// Reason why the patch was kept, rejected or reverted.
 fn reason(patch: &PatchRecord) -> String {
     match patch.state {
         PatchState::Kept => patch.detail.why.clone(),
         PatchState::Reverted => patch.verdict.reverted.clone().unwrap_or_default(),
         PatchState::Rejected => {
-            patch.verdict.verdict.reason().unwrap_or_else(|| "not looked at to the end".to_owned())
+            patch.verdict.verdict.reason().unwrap_or_else(|| "verification did not finish".to_owned())
         }
     }
 }
@@ -102,7 +102,7 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
         ("#", ColumnAlignment::Right),
         ("condition", ColumnAlignment::Left),
         ("", ColumnAlignment::Left),
-        ("figure", ColumnAlignment::Left),
+        ("value", ColumnAlignment::Left),
     ]);
     for condition in &patch.verdict.verdict.conditions {
         table.row([
@@ -116,7 +116,7 @@ fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
     let PatchDetail { why, cause, diff, .. } = &patch.detail;
     let commit = patch.commit.as_ref().map_or(String::new(), |commit| format!("commit {commit}\n"));
     print(&format!(
-        "{}\n{why}\nseen: {cause}\n{commit}\n{}\n{diff}",
+        "{}\n{why}\ncause: {cause}\n{commit}\n{}\n{diff}",
         styled(title, TextStyle::Bold),
         table.text()
     ))
@@ -130,9 +130,9 @@ async fn revert(store: &Store, patch: &str, reason: &str) -> anyhow::Result<()> 
     record.state = PatchState::Reverted;
     record.verdict.reverted = Some(reason.to_owned());
     store.record_patch(&record).await?;
-    note(&format!("{patch} counts as taken back: {reason}"));
+    note(&format!("{patch} is now reverted: {reason}"));
     if let Some(commit) = &record.commit {
-        note(&format!("hint: git revert {commit} takes it out of a branch that has it"));
+        note(&format!("hint: remove it from a branch with: git revert {commit}"));
     }
     Ok(())
 }

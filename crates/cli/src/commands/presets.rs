@@ -1,4 +1,4 @@
-//! `menace presets`: the circumstances of calls, made and shown.
+//! `menace presets`: generates and shows presets.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ pub(super) fn run(command: &PresetsCommand) -> anyhow::Result<MenaceExit> {
 
 fn make(arguments: &PresetsGenerateArguments) -> anyhow::Result<MenaceExit> {
     let presets = if arguments.profiles.is_empty() {
-        let mut chance = RandomStream::new(arguments.seed, &["presets"]);
-        generate(arguments.count, |end| chance.below(end))
+        let mut random = RandomStream::new(arguments.seed, &["presets"]);
+        generate(arguments.count, |end| random.below(end))
     } else {
         of_profiles(&arguments.profiles, arguments.count)?
     };
@@ -38,7 +38,7 @@ fn make(arguments: &PresetsGenerateArguments) -> anyhow::Result<MenaceExit> {
     Ok(MenaceExit::Done)
 }
 
-/// So many presets of each profile: low, high, and again.
+/// `count` presets of each profile, alternating between low and high.
 fn of_profiles(names: &[String], count: usize) -> Result<Vec<Preset>, PresetError> {
     let mut presets = Vec::new();
     for name in names {
@@ -76,17 +76,17 @@ fn list(json: bool) -> anyhow::Result<MenaceExit> {
     let mut table = TextTable::new(&[
         ("profile", ColumnAlignment::Left),
         ("severity", ColumnAlignment::Left),
-        ("what it does", ColumnAlignment::Left),
+        ("values", ColumnAlignment::Left),
     ]);
     for preset in &all {
         let severity = preset.values().get("SEVERITY").and_then(Value::as_str).unwrap_or_default();
-        table.row([preset.name().to_owned().into(), severity.to_owned().into(), what(preset).into()]);
+        table.row([preset.name().to_owned().into(), severity.to_owned().into(), values(preset).into()]);
     }
     print(&table.text())?;
     Ok(MenaceExit::Done)
 }
 
-fn what(preset: &Preset) -> String {
+fn values(preset: &Preset) -> String {
     let own = preset
         .values()
         .iter()

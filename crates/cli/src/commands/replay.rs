@@ -1,4 +1,4 @@
-//! `menace replay CALL`: one call of a run, made again.
+//! `menace replay CALL`: repeats one call of a run.
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::CallId;
@@ -66,19 +66,19 @@ struct ReplayedCall<'a> {
 }
 
 impl ReplayedCall<'_> {
-    /// What came of it before.
+    /// The recorded outcome.
     fn before(&self) -> Option<CallOutcome> {
         serde_json::from_value(self.record.detail.clone()).ok()
     }
 
     /// The same kind, exception and innermost line of the repository.
     fn is_same(&self) -> bool {
-        let likeness = |outcome: &CallOutcome| {
+        let signature = |outcome: &CallOutcome| {
             let verdict = &outcome.verdict;
             let frame = verdict.frame().map(|(path, line)| (path.to_owned(), line));
             (verdict.kind, verdict.facts.as_ref().map(|facts| facts.exception.clone()), frame)
         };
-        self.before().is_some_and(|before| likeness(&before) == likeness(self.now))
+        self.before().is_some_and(|before| signature(&before) == signature(self.now))
     }
 
     fn json(&self) -> Value {
@@ -112,7 +112,7 @@ impl ReplayedCall<'_> {
         let same = if self.is_same() {
             "as before".to_owned()
         } else {
-            format!("before it was {}", self.record.kind.name())
+            format!("previously {}", self.record.kind.name())
         };
         let mut text = format!(
             "{} · {} · {kind}, {same}\n\n{}\n",
@@ -154,9 +154,9 @@ impl ReplayedCall<'_> {
             parts.push(format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)));
         }
         let mut text = format!("\n{}\n", parts.join(" · "));
-        for (name, said) in [("stdout", &measures.stdout), ("stderr", &measures.stderr)] {
-            if !said.is_empty() {
-                text.push_str(&format!("\n{}\n{}\n", styled(name, TextStyle::Bold), said.trim_end()));
+        for (name, output) in [("stdout", &measures.stdout), ("stderr", &measures.stderr)] {
+            if !output.is_empty() {
+                text.push_str(&format!("\n{}\n{}\n", styled(name, TextStyle::Bold), output.trim_end()));
             }
         }
         text

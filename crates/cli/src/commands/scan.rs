@@ -38,7 +38,7 @@ pub(super) fn run(
     Ok(MenaceExit::Done)
 }
 
-/// `SANDBOX_AUTO_MAP` makes the map when there is none, `SANDBOX_REFRESH_MODULE_MAP` in any case.
+/// Whether to write the module map: with `SANDBOX_AUTO_MAP` if there is none, with `SANDBOX_REFRESH_MODULE_MAP` always.
 fn wants_module_map(configuration: &Configuration, path: &Path) -> bool {
     let settings = &configuration.settings().module_map;
     settings.refresh_module_map || (settings.auto_map && !path.exists())

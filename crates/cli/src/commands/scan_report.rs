@@ -1,4 +1,4 @@
-//! The inventory as people read it: what is risky, what is wrong, what is not needed.
+//! The inventory as tables: risk, findings, import cycles, orphans, diagnostics.
 
 use menace_model::inventory::{FindingSeverity, Inventory, PythonModule, Section, SecurityFinding};
 
@@ -6,7 +6,7 @@ use crate::terminal::{
     ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, milliseconds, styled,
 };
 
-/// The summary; tables have at most `top` rows.
+/// Summary of a scan; tables have at most `top` rows.
 pub(super) fn report(inventory: &Inventory, top: usize) -> String {
     let mut text = headline(inventory);
     text.push_str(&risk_table(inventory, top));
@@ -41,7 +41,7 @@ fn number_or_none(number: usize) -> String {
     if number == 0 { "none".to_owned() } else { grouped(number) }
 }
 
-/// What was left out of a table, and how to see it.
+/// Note on the rows that a table leaves out.
 pub(super) fn rest(total: usize, top: usize) -> String {
     if total <= top {
         return String::new();
@@ -85,7 +85,7 @@ fn risk_table(inventory: &Inventory, top: usize) -> String {
     heading("Risk", &styled(basis, TextStyle::Dim)) + &table.text() + &rest(modules.len(), top)
 }
 
-/// Which terms of the risk index a scan could measure here.
+/// Terms of the risk index that the scan measured, and those that it could not measure.
 fn risk_basis(module: &PythonModule) -> String {
     format!("0 to 1, from {}; without {}", module.risk.terms.join(" and "), module.risk.missing.join(", "))
 }
@@ -128,17 +128,17 @@ fn findings_table(inventory: &Inventory, top: usize) -> String {
     let mut table = TextTable::new(&[
         ("severity", ColumnAlignment::Left),
         ("id", ColumnAlignment::Left),
-        ("place", ColumnAlignment::Left),
+        ("location", ColumnAlignment::Left),
         ("finding", ColumnAlignment::Left),
     ]);
     for (module, finding) in findings.iter().take(top) {
-        let (word, style) = match finding.severity {
+        let (severity, style) = match finding.severity {
             FindingSeverity::High => ("high", TextStyle::Bad),
             FindingSeverity::Medium => ("medium", TextStyle::Warning),
             FindingSeverity::Low => ("low", TextStyle::Dim),
         };
         table.row([
-            TableCell::styled(word, style),
+            TableCell::styled(severity, style),
             finding.id.clone().into(),
             format!("{}:{}", module.path, finding.line).into(),
             finding.message.clone().into(),
@@ -188,13 +188,14 @@ fn diagnostic_table(inventory: &Inventory, top: usize) -> String {
     if diagnostics.is_empty() {
         return String::new();
     }
-    let mut table = TextTable::new(&[("place", ColumnAlignment::Left), ("problem", ColumnAlignment::Left)]);
+    let mut table =
+        TextTable::new(&[("location", ColumnAlignment::Left), ("problem", ColumnAlignment::Left)]);
     for diagnostic in diagnostics.iter().take(top) {
-        let place = match diagnostic.line {
+        let location = match diagnostic.line {
             Some(line) => format!("{}:{line}", diagnostic.path),
             None => diagnostic.path.clone(),
         };
-        table.row([place.into(), diagnostic.message.clone().into()]);
+        table.row([location.into(), diagnostic.message.clone().into()]);
     }
     heading("Not read in full", &grouped(diagnostics.len())) + &table.text() + &rest(diagnostics.len(), top)
 }

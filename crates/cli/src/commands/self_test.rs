@@ -69,9 +69,7 @@ fn text(round: &SelfTestRound) -> String {
     );
     if let Some((file, reason)) = round.unavailable.first_key_value() {
         text.push_str(&format!(
-            "
-{} could not run, such as {file}: {reason}
-",
+            "\n{} could not run, such as {file}: {reason}\n",
             count(round.unavailable.len(), "test file")
         ));
     }

@@ -1,4 +1,4 @@
-//! `menace show`: runs that were made, what they found, and their calls.
+//! `menace show`: earlier runs, their failures and their calls.
 
 use menace_model::ids::{CallId, RunId};
 use menace_runner::Call;
@@ -57,7 +57,7 @@ fn show_runs(runs: &[RunRecord], json: bool) -> anyhow::Result<MenaceExit> {
         return Ok(MenaceExit::Done);
     }
     if runs.is_empty() {
-        note("no runs yet: menace run REPO makes one");
+        note("no runs yet; start one with: menace run REPO");
         return Ok(MenaceExit::Done);
     }
     let mut table = TextTable::new(&[
@@ -65,19 +65,19 @@ fn show_runs(runs: &[RunRecord], json: bool) -> anyhow::Result<MenaceExit> {
         ("state", ColumnAlignment::Left),
         ("calls", ColumnAlignment::Right),
         ("seed", ColumnAlignment::Right),
-        ("took", ColumnAlignment::Right),
+        ("time", ColumnAlignment::Right),
         ("repository", ColumnAlignment::Left),
     ]);
     for run in runs {
         let style = if run.state == RunState::Finished { TextStyle::Good } else { TextStyle::Warning };
-        let took =
+        let time =
             run.ended_ms.map_or(String::new(), |end| format!("{:.0} s", (end - run.began_ms) as f64 / 1e3));
         table.row([
             run.id.to_string().into(),
             TableCell::styled(run.state.name(), style),
             grouped(usize::try_from(run.planned).unwrap_or(usize::MAX)).into(),
             run.seed.to_string().into(),
-            took.into(),
+            time.into(),
             run.repository.clone().into(),
         ]);
     }
@@ -109,7 +109,7 @@ fn show_run(
     );
     match &run.report {
         Some(report) => text.push_str(&failures(report, arguments.top)),
-        None => text.push_str(&format!("\nmenace run --resume {} goes on\n", run.id)),
+        None => text.push_str(&format!("\nresume with: menace run --resume {}\n", run.id)),
     }
     print(&text)?;
     Ok(MenaceExit::Done)
@@ -122,18 +122,18 @@ fn failures(report: &Value, top: usize) -> String {
         ("kind", ColumnAlignment::Left),
         ("section", ColumnAlignment::Left),
         ("scenario", ColumnAlignment::Left),
-        ("what", ColumnAlignment::Left),
-        ("where", ColumnAlignment::Left),
+        ("error", ColumnAlignment::Left),
+        ("location", ColumnAlignment::Left),
         ("replay", ColumnAlignment::Left),
     ]);
     let text = |failure: &Value, key: &str| failure[key].as_str().unwrap_or_default().to_owned();
     for failure in all.iter().take(if top == 0 { usize::MAX } else { top }) {
-        let what = format!("{}: {}", text(failure, "exception"), text(failure, "message"));
+        let error = format!("{}: {}", text(failure, "exception"), text(failure, "message"));
         table.row([
             TableCell::styled(text(failure, "kind"), TextStyle::Bad),
             text(failure, "section").into(),
             text(failure, "scenario").into(),
-            shortened(what.trim_start_matches(": "), 60).into(),
+            shortened(error.trim_start_matches(": "), 60).into(),
             format!("{}:{}", text(failure, "path"), failure["line"]).into(),
             text(failure, "replay").into(),
         ]);

@@ -1,48 +1,48 @@
-//! Arguments that parse and make no sense.
+//! Errors in arguments that clap cannot find.
 
 use thiserror::Error;
 
-/// What is wrong with the arguments of a command.
+/// Invalid arguments of a command.
 #[derive(Debug, Error)]
 pub(crate) enum UsageError {
     /// `menace help` of an unknown command.
     #[error("no help topic '{0}'\nhint: use a command such as 'run' or 'sandbox run', or 'settings'")]
     NoHelpTopic(String),
-    /// No key has this name.
-    #[error("there is no key {0:?} that could be taken back\nhint: menace keys list shows them")]
+    /// No active key has this name or id.
+    #[error("no active API key {0:?}\nhint: list keys with 'menace keys list'")]
     NoSuchKey(String),
-    /// No sandbox has an id that begins so.
-    #[error("there is no sandbox {0:?}\nhint: menace sandbox list shows those that there are")]
+    /// No sandbox id has this prefix.
+    #[error("no sandbox with id {0}\nhint: list them with 'menace sandbox list'")]
     NoSuchSandbox(String),
-    /// Several sandboxes have.
-    #[error("{1} sandboxes begin with {0:?}\nhint: write more of its id")]
+    /// Several sandbox ids have this prefix.
+    #[error("the ids of {1} sandboxes begin with {0}\nhint: use a longer prefix")]
     SeveralSandboxes(String, usize),
-    /// Neither or both sides are inside.
+    /// Neither or both sides are in a sandbox.
     #[error(
-        "one side has to be SANDBOX:PATH, and the other a path of this machine\nhint: menace sandbox cp a.txt sb-1f:/workspace/"
+        "one side must be SANDBOX:PATH and the other a path on this machine\nhint: for example, menace sandbox cp a.txt sb-1f:/workspace/"
     )]
     Copy,
-    /// A file is somebody else's.
-    #[error("{0} was written by somebody else\nhint: --force replaces it")]
+    /// The file was not written by menace.
+    #[error("{0} was not written by menace\nhint: --force overwrites it")]
     NotOurs(String),
-    #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
+    #[error("--threshold {0} is out of range\nhint: pass a number from 0 to 1")]
     Threshold(f64),
-    #[error("{0} is no patch of this data directory\nhint: menace patches list shows them")]
+    #[error("no patch with id {0}\nhint: list them with 'menace patches list'")]
     UnknownPatch(String),
-    #[error("{0} is {1}, and only what is kept can be taken back")]
+    #[error("{0} is {1}; only kept patches can be reverted")]
     NotKept(String, &'static str),
     #[error(
-        "traces cannot be sent: {0}\nhint: OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4318, the port of collectors for HTTP; without the variable there are no traces"
+        "failed to set up traces: {0}\nhint: set OTEL_EXPORTER_OTLP_ENDPOINT to an HTTP collector such as http://HOST:4318, or unset it"
     )]
     Collector(String),
     #[error("there is no network to shape\nhint: add --net deny, --net allow=HOST or --net mock=FILE")]
     NoNetwork,
-    #[error("--net none goes with nothing else")]
+    #[error("--net none cannot be combined with another --net")]
     NoneAndMore,
-    #[error("there is nothing to remember\nhint: --prompt says what was asked, --response what was answered")]
+    #[error("nothing to store: prompt and response are empty\nhint: pass --prompt or --response")]
     NothingToRemember,
     #[error(
-        "nothing says how many memories are kept\nhint: pass --retention insight=40,error_fix=20, or set GPT_MEMORY_RETENTION"
+        "no retention is set\nhint: pass --retention insight=40,error_fix=20, or set GPT_MEMORY_RETENTION"
     )]
     NoRetention,
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with configuration files.
+//! Errors in configuration files.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub(crate) enum ConfigurationError {
     #[error("failed to parse {path}: {source}")]
     ParseYaml { path: PathBuf, source: Box<serde_saphyr::Error> },
     #[error(
-        "{path}: keyword_profiles is no mapping of words to profiles\nhint: write it as `keyword_profiles:`, then `  cache: [concurrency_spike]`"
+        "{path}: keyword_profiles is not a mapping of words to profiles\nhint: write it as `keyword_profiles:`, then `  cache: [concurrency_spike]`"
     )]
     KeywordProfiles { path: PathBuf },
     #[error(

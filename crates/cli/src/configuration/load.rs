@@ -68,13 +68,13 @@ impl Configuration {
         self.context.audit_path()
     }
 
-    /// The repository: the given path, or that of the settings.
+    /// Path of the repository: the given one, or that of the settings.
     pub(crate) fn repository(&self, given: Option<&Path>) -> PathBuf {
         self.context.repository(given)
     }
 }
 
-/// Variables that are not Unicode cannot be settings.
+/// Environment variables; those that are not Unicode cannot be settings.
 fn environment_variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -90,9 +90,9 @@ fn dot_env_variables() -> Result<Vec<(String, String)>, ConfigurationError> {
     }
 }
 
-/// The YAML file, and whether the user chose it: a file that was chosen must be there.
+/// Path of the YAML file, and whether the user chose it: a chosen file must exist.
 fn yaml_path(resolved: &ResolvedSettings) -> (PathBuf, bool) {
-    // A value that equals the default is no choice: `menace init` writes it into every `.env`.
+    // A value that equals the default does not count as chosen: `menace init` writes it into every `.env`.
     let is_chosen =
         resolved.rows.iter().any(|row| row.env == "SANDBOX_SETTINGS_YAML" && row.value != row.default);
     (expand_home(&resolved.settings.general.settings_yaml), is_chosen)

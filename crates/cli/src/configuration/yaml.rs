@@ -7,17 +7,17 @@ use serde_json::{Map, Value};
 
 use super::error::ConfigurationError;
 
-/// A key that is no setting, but a table.
+/// Key of a table, not of a setting.
 const KEYWORD_PROFILES: &str = "keyword_profiles";
 
 pub(super) struct YamlSettings {
     pub(super) layer: SettingsLayer,
     pub(super) unknown_keys: Vec<String>,
-    /// Which profiles belong to a word in the path of a module.
+    /// Profiles by words in the paths of modules.
     pub(super) keyword_profiles: Map<String, Value>,
 }
 
-/// Reads the file; one that nobody asked for may be missing.
+/// Reads the file, which may be missing unless `is_required`.
 pub(super) fn read(path: &Path, is_required: bool) -> Result<YamlSettings, ConfigurationError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,

@@ -1,4 +1,4 @@
-//! The log in the audit trail, for those who have to know later what services said.
+//! A copy of the log in the audit trail, so that messages of services can be audited later.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use menace_app::calling::now_ms;
 
-/// Adds what is said to the trail.
+/// Layer that appends events to the audit trail.
 pub(super) struct CentralLogLayer {
     trail: AuditTrail,
     has_failed: AtomicBool,
@@ -25,7 +25,7 @@ impl CentralLogLayer {
     }
 }
 
-/// One thing that was said.
+/// One event.
 #[derive(Serialize)]
 struct CentralLogLine<'a> {
     at: String,
@@ -39,23 +39,23 @@ struct CentralLogLine<'a> {
 impl<S: Subscriber> Layer<S> for CentralLogLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
-        // What libraries and developers want to know is no business of whoever audits.
+        // Events of libraries and debug events do not belong into the audit trail.
         if *metadata.level() > Level::INFO || !metadata.target().starts_with("menace") {
             return;
         }
-        let mut said = CentralLogVisitor::default();
-        event.record(&mut said);
+        let mut visitor = CentralLogVisitor::default();
+        event.record(&mut visitor);
         let line = CentralLogLine {
             at: menace_server::time_text(now_ms()),
             level: metadata.level().as_str(),
             service: metadata.target(),
-            message: said.message,
-            fields: said.fields,
+            message: visitor.message,
+            fields: visitor.fields,
         };
         if let Err(error) = self.trail.add(&line)
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
-            // The log cannot say that it cannot be written. Once is enough.
+            // The log cannot report its own failure, so stderr does, once.
             crate::terminal::error(&anyhow::Error::from(error));
         }
     }
@@ -110,14 +110,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_in_the_trail_and_what_is_only_for_developers_is_not() {
+    fn info_events_of_menace_are_in_the_trail_and_others_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
         let central = CentralLogLayer::new(AuditTrail::open(&path).unwrap());
         tracing::subscriber::with_default(tracing_subscriber::registry().with(central), || {
             tracing::info!(cycle = 3, "measured");
-            tracing::debug!("not for everybody");
-            tracing::warn!(target: "sqlx", "somebody else");
+            tracing::debug!("a debug event");
+            tracing::warn!(target: "sqlx", "an event of a library");
         });
         let text = std::fs::read_to_string(&path).unwrap();
         let line: Value = serde_json::from_str(text.trim_end()).unwrap();

@@ -1,4 +1,4 @@
-//! Conversation on stderr, for people or as JSON.
+//! The log on stderr, as plain text or JSON.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -13,13 +13,13 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What people, or programs, read on stderr.
+/// Layer that writes events to stderr.
 pub(super) fn layer<S>(settings: &LoggingSettings) -> anyhow::Result<impl Layer<S> + use<S>>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     let level = settings.console_level().word();
-    let filter = EnvFilter::try_new(level).context("log level is one that tracing knows")?;
+    let filter = EnvFilter::try_new(level).context("failed to parse the log level")?;
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let boxed: Box<dyn Layer<S> + Send + Sync> = if settings.json_logs {
         layer.json().flatten_event(true).boxed()
@@ -30,7 +30,7 @@ where
     Ok(boxed.with_filter(filter))
 }
 
-/// `warning: …`; what merely happens needs no word before it.
+/// Plain lines such as `warning: …`; info events have no prefix.
 struct PlainLogFormat;
 
 impl<S, N> FormatEvent<S, N> for PlainLogFormat

@@ -1,4 +1,4 @@
-//! Conversation: on stderr, for people or as JSON, in the audit trail where that is wanted, and as traces for a collector.
+//! Logging: on stderr as text or JSON, optionally in the audit trail, and as traces for a collector.
 
 mod central;
 mod console;
@@ -12,8 +12,8 @@ use crate::configuration::Configuration;
 use central::CentralLogLayer;
 pub(crate) use traces::TracePipeline;
 
-/// Starts logging; called once. `is_service` is for what runs for long and unattended, whose words are kept unless somebody does
-/// not want that. What is returned is kept until the end, if there is somebody who collects traces.
+/// Starts logging; called once. Services (`is_service`) also log to the audit trail, unless the settings disable it.
+/// The returned pipeline sends traces to a collector until it is dropped.
 pub(crate) fn start(
     configuration: &Configuration,
     is_service: bool,

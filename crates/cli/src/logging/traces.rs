@@ -1,4 +1,4 @@
-//! Traces for a collector of OpenTelemetry, if there is one: what loops and requests are made of, and how long each part takes.
+//! OpenTelemetry traces for a collector, if one is configured: the steps of runs and requests, with their durations.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,21 +18,21 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::commands::UsageError;
 
-/// How long a collector may take for what it is sent, and for the rest at the end.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of one export, and of the last one at exit.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends what is left when it is dropped.
+/// Sender of spans; sends the remaining ones when dropped.
 pub(crate) struct TracePipeline {
     provider: SdkTracerProvider,
 }
 
 impl TracePipeline {
-    /// Sends to a collector. Other variables of OpenTelemetry, such as for headers and samples, are read as everywhere.
+    /// Starts sending to a collector. Other OpenTelemetry variables, such as those for headers and sampling, apply too.
     pub(super) fn to(endpoint: &str) -> Result<Self, UsageError> {
         let wrong = |problem: String| UsageError::Collector(problem);
-        // There may be one already.
+        // Fails if there is a provider already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::blocking::Client::builder().timeout(PATIENCE).build();
+        let client = reqwest::blocking::Client::builder().timeout(TIMEOUT).build();
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
             .with_http_client(client.map_err(|error| wrong(error.to_string()))?)
@@ -54,12 +54,13 @@ impl TracePipeline {
         Ok(Self { provider })
     }
 
-    /// Hears of spans of ours.
+    /// Layer that collects menace's own spans.
     pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
-        let is_ours = |of: &Metadata<'_>| of.target().starts_with("menace") && *of.level() <= Level::INFO;
+        let is_ours =
+            |span: &Metadata<'_>| span.target().starts_with("menace") && *span.level() <= Level::INFO;
         tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer("menace"))
             .with_location(false)
@@ -70,12 +71,12 @@ impl TracePipeline {
 
 impl Drop for TracePipeline {
     fn drop(&mut self) {
-        // What could not be sent was said already.
-        let _ = self.provider.shutdown_with_timeout(PATIENCE);
+        // Failed exports have already been logged.
+        let _ = self.provider.shutdown_with_timeout(TIMEOUT);
     }
 }
 
-/// The collector, which may be gone for a while: that is said once, until it is there again.
+/// Exporter that warns once when the collector becomes unreachable, and again only after it was back.
 #[derive(Debug)]
 struct ReportingSpanExporter {
     exporter: opentelemetry_otlp::SpanExporter,
@@ -121,14 +122,14 @@ fn protocol_variable() -> String {
     own.or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL")).unwrap_or_default()
 }
 
-/// Where spans go: below the address that is for everything, or to the one that is for them alone.
+/// URL for spans: the endpoint for traces if there is one, else `/v1/traces` below the general endpoint.
 fn address(endpoint: &str, for_spans: Option<String>) -> Result<String, UsageError> {
     let address = for_spans.unwrap_or_else(|| format!("{}/v1/traces", endpoint.trim_end_matches('/')));
     let is_web = reqwest::Url::parse(&address).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
     if is_web {
         Ok(address)
     } else {
-        Err(UsageError::Collector(format!("{address:?} is no address of HTTP")))
+        Err(UsageError::Collector(format!("{address:?} is not an HTTP address")))
     }
 }
 
@@ -137,7 +138,7 @@ fn protocol(name: &str) -> Result<Protocol, UsageError> {
         "" | "http/protobuf" => Ok(Protocol::HttpBinary),
         "http/json" => Ok(Protocol::HttpJson),
         other => Err(UsageError::Collector(format!(
-            "OTEL_EXPORTER_OTLP_PROTOCOL is {other:?}, and menace speaks http/protobuf and http/json"
+            "OTEL_EXPORTER_OTLP_PROTOCOL is {other:?}; supported are http/protobuf and http/json"
         ))),
     }
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_go_where_the_variables_of_opentelemetry_say() {
+    fn opentelemetry_variables_select_address_and_protocol() {
         let of = |endpoint: &str, own: Option<&str>| address(endpoint, own.map(str::to_owned)).ok();
         assert_eq!(of("http://a:4318/", None).as_deref(), Some("http://a:4318/v1/traces"));
         assert_eq!(of("http://a:4318", Some("https://b/spans")).as_deref(), Some("https://b/spans"));

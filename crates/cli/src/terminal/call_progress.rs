@@ -24,8 +24,8 @@ impl CallProgressBar {
         let style = ProgressStyle::with_template(template).expect("the template is a constant that parses");
         let bar = ProgressBar::new(length as u64).with_style(style).with_position(done as u64);
         bar.reset_eta();
-        if let Some(before) = self.bar().replace(bar) {
-            before.finish_and_clear();
+        if let Some(previous) = self.bar().replace(bar) {
+            previous.finish_and_clear();
         }
     }
 
@@ -47,7 +47,7 @@ impl Drop for CallProgressBar {
 impl RunObserver for CallProgressBar {
     fn planned(&self, calls: usize, made: usize) {
         if !std::io::stderr().is_terminal() {
-            let before = if made == 0 { String::new() } else { format!(", {} made before", grouped(made)) };
+            let before = if made == 0 { String::new() } else { format!(", {} already made", grouped(made)) };
             return note(&format!("calling: {}{before}", count(calls, "call")));
         }
         let template = "calling    {bar:40} {pos}/{len} calls, {per_sec}, {eta} left, {msg}";

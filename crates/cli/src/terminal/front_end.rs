@@ -15,13 +15,13 @@ use super::note;
 use super::progress::{ScanProgress, StageSpinner};
 use crate::interruption::interruption;
 
-/// Longest reason of a rejection.
+/// Maximum length of the reason of a rejection, in characters.
 const LONGEST_REASON: usize = 110;
 
 /// The terminal as a front end.
 #[derive(Default)]
 pub(crate) struct TerminalFrontEnd {
-    /// Name of the running workflow.
+    /// Spinner with the name of the running workflow.
     spinner: Mutex<Option<StageSpinner>>,
 }
 
@@ -53,7 +53,7 @@ impl FrontEnd for TerminalFrontEnd {
     }
 }
 
-/// An event in words.
+/// Lines for an event.
 fn lines(event: AppEvent) -> Vec<String> {
     vec![match event {
         AppEvent::InterpreterChosen(found) => format!("interpreter: {} ({})", found.python, found.reason),
@@ -63,7 +63,7 @@ fn lines(event: AppEvent) -> Vec<String> {
         AppEvent::TestsWritten { count: tests, omitted, directory, repository } => {
             let omitted = match omitted {
                 0 => String::new(),
-                failures => format!("; {} show only in a sandbox", count(failures, "failure")),
+                failures => format!("; {} only reproducible in a sandbox", count(failures, "failure")),
             };
             let directory = directory.display();
             let path = repository.display();
@@ -83,14 +83,14 @@ fn lines(event: AppEvent) -> Vec<String> {
         AppEvent::AutoStarted { run, repository, branch } => {
             format!("{run}: {} on branch {branch}", repository.display())
         }
-        AppEvent::TestsChecked { files: 0, .. } => "tests: none; verdicts rest on calls alone".to_owned(),
+        AppEvent::TestsChecked { files: 0, .. } => "tests: none; verdicts use calls only".to_owned(),
         AppEvent::TestsChecked { passing, files } => {
             format!("tests: {} in {} pass", grouped(passing), count(files, "file"))
         }
         AppEvent::ProposersChosen(choice) => model(&choice),
         AppEvent::OrphansClassified(orphans) => orphan_line(&orphans),
         AppEvent::OrphanScanDisabled => "orphans: not classified (SANDBOX_DISABLE_ORPHAN_SCAN)".to_owned(),
-        AppEvent::PresetsReused { origin } => format!("presets: {origin}, as when the cycle started"),
+        AppEvent::PresetsReused { origin } => format!("presets: {origin}, as at the start of the cycle"),
         AppEvent::PresetsAdapted { cycle, origin, changed, observations } => {
             let changed =
                 if changed == 0 { String::new() } else { format!(", {} changed", count(changed, "value")) };
@@ -148,7 +148,7 @@ fn lines(event: AppEvent) -> Vec<String> {
             format!("interrupted; resume with: menace auto --recover {run}")
         }
         AppEvent::SelfTestResumed { known } => {
-            format!("resuming an interrupted round: {} done", count(known, "part"))
+            format!("resuming an interrupted round: {} already done", count(known, "part"))
         }
         AppEvent::TestFilesStarted { count: files } => format!("running {}", count(files, "test file")),
         AppEvent::UntestedModulesCalled { count: modules } => {

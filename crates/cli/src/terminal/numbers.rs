@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn durations_have_a_unit_and_few_digits() {
         assert_eq!(milliseconds(12.4), "12 ms");
         assert_eq!(milliseconds(1250.0), "1.25 s");
     }

@@ -1,4 +1,4 @@
-//! Progress: a bar on a terminal, a line elsewhere.
+//! Progress of scans and workflows: a bar or spinner on a terminal, a line or nothing elsewhere.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -46,7 +46,7 @@ impl ScanObserver for ScanProgress {
     }
 }
 
-/// Name of the current step, where the number of steps is unknown: a line that changes on a terminal, nothing elsewhere.
+/// Name of the current step of a task with an unknown number of steps: a spinner on a terminal, nothing elsewhere.
 pub(crate) struct StageSpinner(ProgressBar);
 
 impl StageSpinner {
@@ -59,8 +59,8 @@ impl StageSpinner {
         Self(bar)
     }
 
-    pub(crate) fn show_message(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+    pub(crate) fn show_message(&self, message: &str) {
+        self.0.set_message(message.to_owned());
     }
 }
 

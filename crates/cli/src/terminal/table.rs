@@ -1,19 +1,19 @@
-//! Aligned columns without lines around them.
+//! Tables with aligned columns and without borders.
 
 use comfy_table::{Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, Width, presets};
 
 use super::TextStyle;
 
-/// Which side of a column its cells stand on.
+/// Alignment of the cells of a column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ColumnAlignment {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// A text in a table, with or without a style.
+/// Text in a table, with or without a style.
 pub(crate) struct TableCell {
     text: String,
     style: Option<TextStyle>,
@@ -51,11 +51,11 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// A table with these columns; one whose titles are all empty has no header.
+    /// Creates a table with these columns; without a header if all titles are empty.
     pub(crate) fn new(columns: &[(&str, ColumnAlignment)]) -> Self {
         let mut inner = comfy_table::Table::new();
         inner.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-        // comfy-table knows a column only once a row has it; `text` drops the line if it is empty.
+        // comfy-table creates columns only with a row, so there is always a header; `text` drops an empty one.
         inner.set_header(
             columns
                 .iter()
@@ -79,7 +79,7 @@ impl TextTable {
         self.inner.add_row(cells.into_iter().map(comfy_table::Cell::from).collect::<Vec<_>>());
     }
 
-    /// The table with a line end after each row, and no spaces before one.
+    /// The table as text: one line per row, without trailing spaces.
     pub(crate) fn text(&self) -> String {
         let lines = self.inner.to_string();
         lines

@@ -1,4 +1,4 @@
-//! `menace auto`: the autonomous loop, with the dashboard and the exporters that the settings ask for.
+//! `menace auto`: an autonomous run, with the dashboard and the exporters that the settings enable.
 
 mod recovery;
 mod report;

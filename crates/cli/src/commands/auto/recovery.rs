@@ -33,7 +33,7 @@ fn text(recovery: &RecoveryFile) -> String {
 }
 
 fn time(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "times of this age of the world are small")]
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970 fit into an i64")]
     let at_ms = (seconds * 1e3) as i64;
     menace_server::time_text(at_ms)
 }

@@ -76,7 +76,8 @@ fn changes(finished: &AutoRunReport) -> String {
     let mut is_empty = true;
     for change in finished.modules.iter().filter(|change| change.kept + change.rejected > 0) {
         is_empty = false;
-        let roi = |seen: &ModuleCycleSummary| seen.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
+        let roi =
+            |summary: &ModuleCycleSummary| summary.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
         table.row([
             change.module.clone().into(),
             share(&change.before).into(),

@@ -1,4 +1,4 @@
-//! Prometheus exporters and the synergy trainer, beside a run and as commands.
+//! Prometheus exporters and the synergy trainer, during a run and as commands.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
 
-/// Starts the exporters and the trainer that the settings ask for, beside a run.
+/// Starts the exporters and the trainer that the settings enable, for the duration of a run.
 pub(super) fn start_run_exporters(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
     let settings = configuration.settings();
     let mut running = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn start_run_exporters(configuration: &Configuration) -> anyhow::Resu
     Ok(running)
 }
 
-/// Starts the exporter and the trainer of synergy that the settings ask for.
+/// Starts the exporter and the trainer of synergy that the settings enable.
 fn synergy_services(configuration: &Configuration) -> anyhow::Result<Vec<BackgroundThread>> {
     let settings = configuration.settings();
     let history = configuration.data_directory().join(HISTORY_FILE);
@@ -52,14 +52,14 @@ pub(super) fn export_directory(
     variable: &'static str,
 ) -> anyhow::Result<BackgroundThread> {
     let database = configuration.settings().storage.database_url.expose().to_owned();
-    let figures = Arc::new(DirectoryMetricsSource::new(configuration.data_directory(), database));
-    let (beside, address) = BackgroundThread::listening("exporter", move |ready| async move {
-        let exporter = Exporter::listen(figures, port, variable).await?;
+    let source = Arc::new(DirectoryMetricsSource::new(configuration.data_directory(), database));
+    let (background, address) = BackgroundThread::listening("exporter", move |ready| async move {
+        let exporter = Exporter::listen(source, port, variable).await?;
         ready.at(exporter.address()?);
         Ok(exporter.serve().await?)
     })?;
     note(&format!("metrics: http://{address}/metrics"));
-    Ok(beside)
+    Ok(background)
 }
 
 fn synergy(
@@ -70,16 +70,16 @@ fn synergy(
 ) -> anyhow::Result<BackgroundThread> {
     let every = configuration.settings().metrics.synergy_exporter_check_interval;
     let restarts = Arc::new(AtomicU64::new(0));
-    let figures = Arc::new(SynergyMetricsSource::new(history, age, Arc::clone(&restarts)));
-    let (beside, address) = BackgroundThread::listening("synergy exporter", move |ready| async move {
+    let source = Arc::new(SynergyMetricsSource::new(history, age, Arc::clone(&restarts)));
+    let (background, address) = BackgroundThread::listening("synergy exporter", move |ready| async move {
         let watched =
-            SupervisedExporter::start(figures, (port, "SYNERGY_METRICS_PORT"), every, restarts).await?;
+            SupervisedExporter::start(source, (port, "SYNERGY_METRICS_PORT"), every, restarts).await?;
         ready.at(watched.address());
         watched.watch().await;
         Ok(())
     })?;
     note(&format!("Synergy metrics exporter running on port {}", address.port()));
-    Ok(beside)
+    Ok(background)
 }
 
 /// `menace synergy-exporter`.
@@ -87,8 +87,8 @@ pub(super) fn export(
     configuration: &Configuration,
     arguments: &SynergyExporterArguments,
 ) -> anyhow::Result<MenaceExit> {
-    let usual = || configuration.data_directory().join(HISTORY_FILE);
-    let history = arguments.history_file.clone().unwrap_or_else(usual);
+    let default_file = || configuration.data_directory().join(HISTORY_FILE);
+    let history = arguments.history_file.clone().unwrap_or_else(default_file);
     let port = arguments.port.unwrap_or(configuration.settings().metrics.synergy_metrics_port);
     let running = synergy(configuration, history, port, arguments.interval.unwrap_or_default())?;
     wait_for_shutdown(vec![running])

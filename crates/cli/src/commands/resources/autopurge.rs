@@ -1,4 +1,4 @@
-//! `menace install-autopurge`: `menace --purge-stale` every hour, by systemd or by cron.
+//! `menace install-autopurge`: runs `menace --purge-stale` every hour, with systemd or cron.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,11 +18,11 @@ const SERVICE: &str =
 const TIMER: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../systemd/sandbox_autopurge.timer"));
 
-/// The first line of everything that this writes.
+/// First line of every unit and crontab entry that menace writes.
 const OURS: &str = "# written by menace install-autopurge";
 const UNIT: &str = "sandbox_autopurge.timer";
 
-/// What is to be run, and where.
+/// Paths of the program, its data directory and its working directory.
 struct AutopurgeInstallation {
     menace: PathBuf,
     data: PathBuf,
@@ -34,9 +34,9 @@ pub(crate) fn run(
     arguments: &InstallAutopurgeArguments,
 ) -> anyhow::Result<MenaceExit> {
     let purge = AutopurgeInstallation {
-        menace: std::env::current_exe().context("failed to find the program itself")?,
+        menace: std::env::current_exe().context("failed to find the menace executable")?,
         data: std::path::absolute(configuration.data_directory())?,
-        // Here are `.env` and `sandbox_settings.yaml`, if there are any.
+        // Contains `.env` and `sandbox_settings.yaml`, if they exist.
         directory: std::env::current_dir().context("failed to find the working directory")?,
     };
     if arguments.print {
@@ -54,7 +54,7 @@ pub(crate) fn run(
     if let Some(directory) = &arguments.unit_dir {
         purge.write_units(directory, arguments.force)?;
         note(&format!(
-            "wrote the units to {}; systemctl enable --now {UNIT} starts them",
+            "wrote the units to {}; start them with: systemctl enable --now {UNIT}",
             directory.display()
         ));
         return Ok(MenaceExit::Done);
@@ -70,13 +70,13 @@ impl AutopurgeInstallation {
         let service = SERVICE
             .replace("@menace@", &quoted(&self.menace))
             .replace("@data@", &quoted(&self.data))
-            // This one takes the rest of the line as it is.
+            // WorkingDirectory= takes the rest of the line without quotes.
             .replace("@directory@", &self.directory.display().to_string().replace('%', "%%"));
         [("sandbox_autopurge.service", service), (UNIT, TIMER.to_owned())]
     }
 
     fn write_units(&self, directory: &Path, force: bool) -> anyhow::Result<()> {
-        fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| format!("failed to create {}", directory.display()))?;
         let units = self.units().map(|(name, text)| (directory.join(name), text));
         for (path, _) in &units {
             check_ours(path, force)?;
@@ -91,28 +91,28 @@ impl AutopurgeInstallation {
     fn install_units(&self, force: bool) -> anyhow::Result<MenaceExit> {
         let is_root = rustix::process::geteuid().is_root();
         self.write_units(&unit_directory(is_root)?, force)?;
-        let of_the_user: &[&str] = if is_root { &[] } else { &["--user"] };
+        let user_flag: &[&str] = if is_root { &[] } else { &["--user"] };
         for arguments in [&["daemon-reload"][..], &["enable", "--now", UNIT][..]] {
             let status =
-                Command::new("systemctl").args(of_the_user).args(arguments).stdin(Stdio::null()).status();
+                Command::new("systemctl").args(user_flag).args(arguments).stdin(Stdio::null()).status();
             let status = status.context("failed to start systemctl")?;
             if !status.success() {
-                let by_hand = format!("systemctl {} {}", of_the_user.join(" "), arguments.join(" "));
-                return Err(io::Error::other(format!("{by_hand} failed\nhint: run it by hand")).into());
+                let command = format!("systemctl {} {}", user_flag.join(" "), arguments.join(" "));
+                return Err(io::Error::other(format!("{command} failed\nhint: run it manually")).into());
             }
         }
         note(&format!(
-            "menace --purge-stale runs every hour; systemctl {} status {UNIT} shows it",
-            of_the_user.join(" ")
+            "menace --purge-stale runs every hour; check it with: systemctl {} status {UNIT}",
+            user_flag.join(" ")
         ));
         Ok(MenaceExit::Done)
     }
 
-    /// A line of a crontab that does the same.
+    /// The crontab line with the same effect.
     fn cron_line(&self) -> String {
         let shell = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
         let [directory, menace, data] = [&self.directory, &self.menace, &self.data].map(|path| shell(path));
-        // In a crontab a percent sign is the end of the line.
+        // In a crontab an unescaped percent sign ends the command.
         format!("0 * * * * cd {directory} && {menace} --purge-stale --data-dir {data}").replace('%', r"\%")
     }
 
@@ -120,12 +120,12 @@ impl AutopurgeInstallation {
         let listed = Command::new("crontab").arg("-l").stdin(Stdio::null()).stderr(Stdio::null()).output();
         let Ok(listed) = listed else {
             note(&format!(
-                "there is neither systemd nor crontab here; run this every hour:\n{}",
+                "neither systemd nor crontab is available; run this every hour:\n{}",
                 self.cron_line()
             ));
             return Ok(MenaceExit::Environment);
         };
-        // Without a crontab there is an error and no line.
+        // Without a crontab, crontab -l fails and prints no line.
         let before = if listed.status.success() {
             String::from_utf8_lossy(&listed.stdout).into_owned()
         } else {
@@ -133,19 +133,19 @@ impl AutopurgeInstallation {
         };
         let crontab = with_line(&before, &self.cron_line(), force)?;
         let mut child = Command::new("crontab").arg("-").stdin(Stdio::piped()).spawn()?;
-        child.stdin.take().context("a pipe was asked for")?.write_all(crontab.as_bytes())?;
+        child.stdin.take().context("failed to open the stdin of crontab")?.write_all(crontab.as_bytes())?;
         if !child.wait()?.success() {
             return Err(io::Error::other(
-                "crontab did not take the line\nhint: menace install-autopurge --print shows it",
+                "crontab rejected the line\nhint: print it with 'menace install-autopurge --print'",
             )
             .into());
         }
-        note("menace --purge-stale runs every hour; crontab -l shows it");
+        note("menace --purge-stale runs every hour; check it with: crontab -l");
         Ok(MenaceExit::Done)
     }
 }
 
-/// A crontab with our line in it, once. Somebody else's line for the same is left alone, unless that is wanted.
+/// The crontab with our line in it once. Another line that runs `--purge-stale` is an error, or replaced with `force`.
 fn with_line(before: &str, line: &str, force: bool) -> Result<String, UsageError> {
     let mut kept: Vec<&str> = Vec::new();
     let mut lines = before.lines();
@@ -179,12 +179,12 @@ fn unit_directory(is_root: bool) -> anyhow::Result<PathBuf> {
         return Ok("/etc/systemd/system".into());
     }
     let configuration = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-    let usual = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-    let directory = configuration.or(usual).context("neither XDG_CONFIG_HOME nor HOME is set")?;
+    let fallback = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let directory = configuration.or(fallback).context("neither XDG_CONFIG_HOME nor HOME is set")?;
     Ok(directory.join("systemd/user"))
 }
 
-/// As systemd reads a word of a command.
+/// The path quoted for a command line in a systemd unit.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let text = text.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn units_name_this_menace() {
+    fn units_contain_the_paths_of_this_installation() {
         let [(_, service), (_, timer)] = purge().units();
         assert!(
             service.contains("ExecStart=\"/opt/my menace\" --purge-stale --data-dir \"/data/100%%\"\n"),

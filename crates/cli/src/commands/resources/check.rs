@@ -1,4 +1,4 @@
-//! `menace check-resources`: what there is of menace on this machine, what of it nobody needs, what was removed last.
+//! `menace check-resources`: menace's resources on this machine, stale ones, and the last clean-up.
 
 use anyhow::Context;
 use menace_sandbox::docker::DockerInventory;
@@ -13,7 +13,7 @@ use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 use menace_app::calling::runtime;
 
-/// One kind of what menace makes.
+/// Counts of one kind of resource.
 #[derive(Debug, Serialize)]
 struct ResourceCheckRow {
     resource: &'static str,
@@ -24,9 +24,8 @@ struct ResourceCheckRow {
 
 pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
-    let keep = SandboxRecords::new(data.join("sandboxes"))
-        .ids()
-        .context("failed to read which sandboxes are kept")?;
+    let keep =
+        SandboxRecords::new(data.join("sandboxes")).ids().context("failed to read the sandbox records")?;
     let (living, dead) = native::count_owners(None)?;
     let docker = runtime()?.block_on(engine::look(configuration, &keep))?;
     let found = docker.answer().cloned().unwrap_or_default();
@@ -49,7 +48,7 @@ pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<M
         print(&table(&rows))?;
     }
     if stale > 0 {
-        note("menace --cleanup removes what is stale");
+        note("remove stale resources with: menace --cleanup");
     }
     Ok(match (docker.is_silent(), stale) {
         (true, _) => MenaceExit::Environment,

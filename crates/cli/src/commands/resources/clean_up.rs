@@ -1,4 +1,4 @@
-//! `menace --cleanup` and `menace --purge-stale`: remove what killed runs left behind, and nothing else.
+//! `menace --cleanup` and `menace --purge-stale`: remove stale resources of killed runs.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ use crate::exit::MenaceExit;
 use crate::terminal::{count, note, print_json};
 use menace_app::calling::runtime;
 
-/// How much goes.
+/// Extent of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CleanUpScope {
-    /// Everything that is no server's that runs.
+    /// Everything that does not belong to a running server.
     All,
-    /// Only what nobody will come back for.
+    /// Only resources that no later run or server can use.
     Stale,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run(
 ) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
     let runtime = runtime()?;
-    // Without a data directory there was never anybody who held sandboxes of it.
+    // Without a data directory there is no sandbox daemon.
     let kept = if scope == CleanUpScope::All && data.is_dir() {
         runtime.block_on(client(configuration)?.shut_down_if_unused())?
     } else {
@@ -40,8 +40,8 @@ pub(crate) fn run(
     };
     let records = SandboxRecords::new(data.join("sandboxes"));
     let keep = if scope == CleanUpScope::Stale || kept == Some(false) {
-        // They are a server's that runs, or wait for the next one.
-        records.ids().context("failed to read which sandboxes are kept")?
+        // They belong to a running server, or the next one adopts them.
+        records.ids().context("failed to read the sandbox records")?
     } else {
         BTreeSet::new()
     };
@@ -68,8 +68,8 @@ pub(crate) fn run(
     }
     match kept {
         None => {}
-        Some(true) => note("ended the sandboxes that a server had left"),
-        Some(false) => note("sandboxes of a server that runs stay; end that first"),
+        Some(true) => note("destroyed the sandboxes that a server left behind"),
+        Some(false) => note("kept the sandboxes of a running server; stop the server first to remove them"),
     }
     let failed = purged.failed.iter().map(|(path, problem)| format!("{}: {problem}", path.display()));
     let problems: Vec<String> =
@@ -77,21 +77,21 @@ pub(crate) fn run(
     for problem in &problems {
         tracing::warn!("{problem}");
     }
-    say(&removed, &native, kept.is_some());
+    note_removed(&removed, &native, kept.is_some());
     let is_whole = problems.is_empty() && !docker.is_silent();
     Ok(if is_whole { MenaceExit::Done } else { MenaceExit::Environment })
 }
 
-fn say(removed: &RemovedResources, native: &native::NativeCleanUpReport, was_told: bool) {
+fn note_removed(removed: &RemovedResources, native: &native::NativeCleanUpReport, has_noted: bool) {
     if *removed == RemovedResources::default() {
-        if !was_told {
-            note("nothing was left behind");
+        if !has_noted {
+            note("nothing to remove");
         }
         return;
     }
     if removed.runs > 0 {
         note(&format!(
-            "removed what {} left: {}, {}",
+            "removed resources of {}: {}, {}",
             count(removed.runs, "dead run"),
             count(native.processes, "launcher"),
             count(native.cgroups, "control group")
@@ -100,7 +100,7 @@ fn say(removed: &RemovedResources, native: &native::NativeCleanUpReport, was_tol
     let RemovedResources { containers, volumes, networks, overlays, .. } = *removed;
     if containers + volumes + networks > 0 {
         note(&format!(
-            "removed {}, {}, {} of Docker",
+            "removed {}, {}, {} from Docker",
             count(containers, "container"),
             count(volumes, "volume"),
             count(networks, "network")

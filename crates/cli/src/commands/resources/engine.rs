@@ -1,4 +1,4 @@
-//! The Docker engine, which may be there or not.
+//! The Docker engine, if there is one.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ use crate::configuration::Configuration;
 use crate::terminal::note;
 use menace_app::calling::docker_options;
 
-/// What came of asking an engine.
+/// Answer of the engine to a request.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "engine")]
 pub(super) enum DockerEngineAnswer<T> {
-    /// It answered.
+    /// The engine answered.
     Answered(T),
-    /// Nobody wanted one, and there is none.
+    /// No engine is configured, and none answers at the default address.
     None,
-    /// One is wanted, and does not answer.
+    /// An engine is configured and does not answer.
     Silent {
-        /// Why.
+        /// Error of the request.
         problem: String,
     },
 }
@@ -43,18 +43,18 @@ impl<T> DockerEngineAnswer<T> {
     }
 }
 
-/// Removes what nobody needs.
+/// Removes stale containers, volumes and networks.
 pub(super) async fn remove(
     configuration: &Configuration,
     keep: &BTreeSet<String>,
 ) -> anyhow::Result<DockerEngineAnswer<DockerCleanUp>> {
     let options = options(configuration)?;
-    // Whoever else cleans up or fills the pool is not to meet us.
+    // Excludes concurrent clean-ups and pool refills.
     let _lock = pool_lock(configuration).map(|path| lock_pool(&path)).transpose()?;
     Ok(judge(configuration, &options, clean_up(&options, keep).await))
 }
 
-/// Looks at what there is.
+/// Lists containers, volumes and networks.
 pub(super) async fn look(
     configuration: &Configuration,
     keep: &BTreeSet<String>,
@@ -65,13 +65,13 @@ pub(super) async fn look(
 
 fn pool_lock(configuration: &Configuration) -> Option<PathBuf> {
     let data = configuration.data_directory();
-    let usual = data.is_dir().then(|| data.join("pool.lock"));
-    configuration.settings().pool.pool_lock.clone().or(usual)
+    let default_lock = data.is_dir().then(|| data.join("pool.lock"));
+    configuration.settings().pool.pool_lock.clone().or(default_lock)
 }
 
 fn options(configuration: &Configuration) -> anyhow::Result<DockerOptions> {
     let data = configuration.data_directory();
-    // Nothing belongs to a data directory that is not there.
+    // A data directory that does not exist owns nothing.
     let owner =
         if data.is_dir() { DaemonEndpoint::of(&data)?.name().to_owned() } else { "nobody".to_owned() };
     Ok(docker_options(&configuration.settings().docker, &owner))
@@ -80,24 +80,27 @@ fn options(configuration: &Configuration) -> anyhow::Result<DockerOptions> {
 fn judge<T>(
     configuration: &Configuration,
     options: &DockerOptions,
-    asked: Result<T, SandboxError>,
+    result: Result<T, SandboxError>,
 ) -> DockerEngineAnswer<T> {
-    match asked {
+    match result {
         Ok(answer) => DockerEngineAnswer::Answered(answer),
-        Err(error) if is_wanted(configuration) => {
+        Err(error) if is_configured(configuration) => {
             let problem = error.to_string();
             tracing::error!("{problem}");
             DockerEngineAnswer::Silent { problem }
         }
         Err(_) => {
-            note(&format!("no Docker engine at {}, so there is nothing of one", options.host));
+            note(&format!(
+                "no Docker engine at {}; skipped its containers, volumes and networks",
+                options.host
+            ));
             DockerEngineAnswer::None
         }
     }
 }
 
-/// Whether somebody has said that there is an engine.
-fn is_wanted(configuration: &Configuration) -> bool {
+/// Whether the settings name an engine or the docker backend.
+fn is_configured(configuration: &Configuration) -> bool {
     let docker = &configuration.settings().docker;
     docker.docker_host.is_some() || docker.backend == BackendSetting::Docker
 }

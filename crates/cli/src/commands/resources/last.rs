@@ -1,4 +1,4 @@
-//! What the last clean-up removed: `cleanup.json`.
+//! Record of the last clean-up: `cleanup.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use menace_app::calling::now_ms;
 
-/// How many of each were removed.
+/// Number of removed resources of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct RemovedResources {
@@ -19,7 +19,7 @@ pub(super) struct RemovedResources {
     pub(super) overlays: usize,
 }
 
-/// A clean-up as it is written down.
+/// Content of `cleanup.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct LastCleanUp {
     version: u32,
@@ -27,7 +27,7 @@ pub(super) struct LastCleanUp {
     pub(super) removed: RemovedResources,
 }
 
-/// Writes down what was removed, if there is a data directory.
+/// Records what was removed, if there is a data directory.
 pub(super) fn write(data: &Path, removed: &RemovedResources) -> anyhow::Result<()> {
     if !data.is_dir() {
         return Ok(());
@@ -37,12 +37,12 @@ pub(super) fn write(data: &Path, removed: &RemovedResources) -> anyhow::Result<(
         .with_context(|| format!("failed to write {}", path(data).display()))
 }
 
-/// The last one.
+/// Reads the record of the last clean-up.
 pub(super) fn read(data: &Path) -> anyhow::Result<Option<LastCleanUp>> {
     match std::fs::read(path(data)) {
         Ok(bytes) => Ok(Some(
             serde_json::from_slice(&bytes)
-                .with_context(|| format!("failed to understand {}", path(data).display()))?,
+                .with_context(|| format!("failed to parse {}", path(data).display()))?,
         )),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("failed to read {}", path(data).display())),

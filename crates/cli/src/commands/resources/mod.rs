@@ -1,4 +1,4 @@
-//! What menace leaves on a machine when it is killed: removing it, looking for it, removing it every hour.
+//! Stale resources of killed runs: check, clean-up, and hourly clean-up.
 
 mod autopurge;
 mod check;
@@ -16,11 +16,11 @@ use menace_sandbox::overlays::{OverlayOptions, OverlayRegistry};
 
 use crate::configuration::Configuration;
 
-/// Where virtual machines of a data directory write.
+/// Overlays of the virtual machines of the data directory.
 pub(in crate::commands) fn overlays(configuration: &Configuration) -> OverlayRegistry {
     let data = configuration.data_directory();
     let settings = &configuration.settings().virtual_machine;
-    let at = |named: &Option<PathBuf>, usual: &str| named.clone().unwrap_or_else(|| data.join(usual));
+    let at = |path: &Option<PathBuf>, default: &str| path.clone().unwrap_or_else(|| data.join(default));
     OverlayRegistry::new(OverlayOptions {
         directory: data.join("overlays"),
         active: at(&settings.active_overlays, "active_overlays.json"),

@@ -1,4 +1,4 @@
-//! `menace roi`, `menace rank-…`, `menace synergy…`, `menace truth`: questions about histories.
+//! `menace roi`, `menace rank-…`, `menace synergy…`, `menace truth`: reports about histories.
 
 mod picture;
 mod plot;
@@ -25,7 +25,7 @@ use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, print, print_json};
 use menace_app::tracking::{forecast_of, load_history};
 
-/// How much later errors count more.
+/// Weight of the latest error in the moving average of forecast errors.
 const WEIGHT: f64 = 0.3;
 
 pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow::Result<MenaceExit> {
@@ -42,40 +42,40 @@ pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow
     }
 }
 
-/// The history that was named, or that of the data directory.
+/// Reads the given history, or the one in the data directory.
 fn open(configuration: &Configuration, file: &HistoryFileArguments) -> anyhow::Result<RoiHistory> {
     Ok(load_history(&path(configuration, file.file.clone()))?)
 }
 
-fn path(configuration: &Configuration, named: Option<PathBuf>) -> PathBuf {
-    named.unwrap_or_else(|| configuration.data_directory().join("roi_history.json"))
+fn path(configuration: &Configuration, given: Option<PathBuf>) -> PathBuf {
+    given.unwrap_or_else(|| configuration.data_directory().join("roi_history.json"))
 }
 
 fn forecast(configuration: &Configuration, arguments: &ForecastArguments) -> anyhow::Result<MenaceExit> {
     let history = open(configuration, &arguments.history)?;
     let series = history.series("roi");
-    let question = ForecastRequest {
+    let request = ForecastRequest {
         horizon: usize::from(arguments.horizon),
         confidence: arguments.confidence,
         ..ForecastRequest::next(&series)
     };
-    print_forecast(&history, "roi", &question, arguments.output.json)
+    print_forecast(&history, "roi", &request, arguments.output.json)
 }
 
 fn print_forecast(
     history: &RoiHistory,
     metric: &str,
-    question: &ForecastRequest,
+    request: &ForecastRequest,
     is_json: bool,
 ) -> anyhow::Result<MenaceExit> {
-    let report = forecast_of(metric, question, history.forecast_accuracy(metric)).map_err(|error| {
+    let report = forecast_of(metric, request, history.forecast_accuracy(metric)).map_err(|error| {
         let known: Vec<&str> = history.metrics_history.keys().map(String::as_str).collect();
-        let of = if question.series.is_empty() && !known.is_empty() && metric != "roi" {
-            format!("; it has {}", known.join(", "))
+        let metrics = if request.series.is_empty() && !known.is_empty() && metric != "roi" {
+            format!("; the history has {}", known.join(", "))
         } else {
             String::new()
         };
-        RequestError::Tracking(format!("{metric} cannot be forecast: {error}{of}"))
+        RequestError::Tracking(format!("{metric} cannot be forecast: {error}{metrics}"))
     })?;
     if is_json {
         print_json(&report)?;
@@ -125,11 +125,11 @@ fn rank(history: &RoiHistory, is_json: bool) -> anyhow::Result<MenaceExit> {
 
 fn reliable(history: &RoiHistory, metric: &str, is_json: bool) -> anyhow::Result<MenaceExit> {
     let forecasts = history.forecasts(metric);
-    let (expected, came): (Vec<f64>, Vec<f64>) =
-        forecasts.iter().map(|(expected, came)| (expected.value, *came)).unzip();
-    let Some(value) = reliability(&expected, &came, WEIGHT) else {
+    let (expected, actual): (Vec<f64>, Vec<f64>) =
+        forecasts.iter().map(|(expected, actual)| (expected.value, *actual)).unzip();
+    let Some(value) = reliability(&expected, &actual, WEIGHT) else {
         return Err(RequestError::Tracking(format!(
-            "no forecast of {metric} has been compared with what came"
+            "no forecast of {metric} has been compared with a measured value yet"
         ))
         .into());
     };
@@ -142,7 +142,7 @@ fn reliable(history: &RoiHistory, metric: &str, is_json: bool) -> anyhow::Result
         return Ok(MenaceExit::Done);
     }
     let is_worse = past.beats_last_value_by().is_some_and(|by| by < 0.0);
-    let yardstick = if is_worse { "worse than the last value by" } else { "beats last value by" };
+    let yardstick = if is_worse { "worse than last value by" } else { "beats last value by" };
     let named =
         |name: &str, value: Option<String>| value.map_or(String::new(), |value| format!(" · {name} {value}"));
     print(&format!(
@@ -150,7 +150,7 @@ fn reliable(history: &RoiHistory, metric: &str, is_json: bool) -> anyhow::Result
         forecasts.len(),
         named("MAE", past.mae().map(|mae| format!("{mae:.3}"))),
         named(yardstick, past.beats_last_value_by().map(|by| format!("{:.0} %", by.abs() * 100.0))),
-        named("intervals that held", past.coverage().map(|share| format!("{:.0} %", share * 100.0))),
+        named("interval coverage", past.coverage().map(|share| format!("{:.0} %", share * 100.0))),
     ))?;
     Ok(MenaceExit::Done)
 }

@@ -1,14 +1,14 @@
-//! Bars as a picture of pixels.
+//! Bar charts as PNG.
 
 use font8x8::UnicodeFonts;
 use menace_tracker::history::SynergySummary;
 
 const WIDTH: usize = 640;
 const ROW: usize = 24;
-/// Where nothing is, and how long the longest bar is.
+/// Position of zero, and length of the longest bar, in pixels.
 const MIDDLE: usize = 420;
 const LONGEST: f64 = 140.0;
-/// Pixels of a character.
+/// Width of a character in pixels.
 const CHARACTER: usize = 8;
 
 type PlotColour = [u8; 3];
@@ -49,13 +49,17 @@ impl PlotCanvas {
     }
 }
 
-/// A bar for each, with its name and its value.
+/// PNG with one bar per metric, with its name and value.
 pub(super) fn png(rows: &[SynergySummary]) -> Result<Vec<u8>, png::EncodingError> {
     let most = rows.iter().map(|row| row.average.abs()).fold(f64::MIN_POSITIVE, f64::max);
     let mut canvas = PlotCanvas::new(rows.len() * ROW + 16);
     for (at, row) in rows.iter().enumerate() {
         let top = 8 + at * ROW;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is at most LONGEST")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the length is at most LONGEST"
+        )]
         let length = (row.average.abs() / most * LONGEST).round() as usize;
         let (left, colour) = if row.average < 0.0 { (MIDDLE - length, LOSS) } else { (MIDDLE, GAIN) };
         canvas.write((8, top + 4), &row.metric);
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_has_bars_on_their_sides() {
+    fn positive_bars_are_right_and_negative_bars_left() {
         let row = |average| SynergySummary { metric: "synergy_roi".into(), last: average, average, count: 1 };
         let bytes = png(&[row(1.0), row(-0.5)]).unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();

@@ -1,15 +1,15 @@
-//! Bars, in the terminal and as SVG.
+//! Bar charts in the terminal and as SVG.
 
 use std::fmt::Write as _;
 
 use menace_tracker::history::SynergySummary;
 
-/// Characters of the longest bar.
+/// Length of the longest bar in characters.
 const LONGEST: usize = 40;
-/// Parts of a character, the fullest last.
+/// Eighths of a character, fullest last.
 const PARTS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 
-/// A bar for each, to the right if it is above nothing and to the left if it is below.
+/// One bar per metric: to the right for positive values, to the left for negative ones.
 pub(super) fn bars(rows: &[SynergySummary]) -> String {
     let most = rows.iter().map(|row| row.average.abs()).fold(0.0, f64::max);
     let name = rows.iter().map(|row| row.metric.chars().count()).max().unwrap_or(0);
@@ -19,7 +19,7 @@ pub(super) fn bars(rows: &[SynergySummary]) -> String {
             let share = if most > 0.0 { row.average.abs() / most } else { 0.0 };
             let bar = bar(share, half);
             let (left, right) = if row.average < 0.0 {
-                // Whole characters only: there are none that are empty on the left.
+                // Whole characters only: no block character is empty on its left side.
                 ("█".repeat(bar.chars().count()), String::new())
             } else {
                 (String::new(), bar)
@@ -44,7 +44,7 @@ fn bar(share: f64, width: usize) -> String {
     text
 }
 
-/// The same as a picture.
+/// The same chart as SVG.
 pub(super) fn svg(rows: &[SynergySummary]) -> String {
     const ROW: usize = 24;
     let most = rows.iter().map(|row| row.average.abs()).fold(f64::MIN_POSITIVE, f64::max);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_long_as_their_values_and_on_their_side() {
+    fn bars_have_the_length_and_side_of_their_values() {
         let drawn = bars(&[row("synergy_roi", 0.5), row("synergy_x", -0.25), row("y", 0.0)]);
         let lines: Vec<&str> = drawn.lines().collect();
         let filled = |line: &str| line.matches('█').count();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_has_a_bar_for_each_and_no_tags_of_others() {
+    fn an_svg_has_a_bar_per_metric_and_escapes_names() {
         let picture = svg(&[row("a<b", 1.0), row("c", -1.0)]);
         assert_eq!(picture.matches("<rect").count(), 2);
         assert!(picture.contains("a&lt;b") && !picture.contains("a<b"));

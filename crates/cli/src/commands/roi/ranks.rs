@@ -35,7 +35,7 @@ fn all(runs: &[PathBuf]) -> anyhow::Result<Vec<RoiHistory>> {
 fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<MenaceExit> {
     if ranks.iter().all(|rank| rank.count == 0) {
         return Err(RequestError::Tracking(format!(
-            "nothing of {name} was measured under scenarios: menace workflows run --scenario all measures synergy"
+            "{name} was not measured under any scenario; measure synergy with: menace workflows run --scenario all"
         )).into());
     }
     if is_json {

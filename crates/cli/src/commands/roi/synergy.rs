@@ -26,30 +26,31 @@ pub(in crate::commands) fn metrics(
     let history = load_history(&path(configuration, arguments.file.clone()))?;
     let rows = summarise_synergy(&history, usize::from(arguments.window));
     if rows.is_empty() {
-        let problem = "no synergy was measured; menace lab workflows run measures it";
+        let problem = "no synergy measured yet; measure it with: menace lab workflows run";
         return Err(RequestError::Tracking(problem.into()).into());
     }
     if let Some(Some(file)) = &arguments.plot {
         let bytes = match file.extension().and_then(|ending| ending.to_str()) {
             Some("svg") => plot::svg(&rows).into_bytes(),
-            Some("png") => picture::png(&rows).context("failed to encode a picture")?,
+            Some("png") => picture::png(&rows).context("failed to encode the PNG")?,
             _ => {
-                let problem =
-                    format!("{} cannot be drawn: the file has to end in .svg or .png", file.display());
+                let problem = format!("cannot draw to {}: the name must end in .svg or .png", file.display());
                 return Err(RequestError::Tracking(problem).into());
             }
         };
         write_atomically(file, &bytes).with_context(|| format!("failed to write {}", file.display()))?;
-        note(&format!("drawn: {}", file.display()));
+        note(&format!("wrote {}", file.display()));
     }
-    let rest = synergy_rests(configuration.app(), &history);
+    let convergence = synergy_rests(configuration.app(), &history);
     if arguments.output.json {
-        let checks: Vec<Value> = rest
+        let checks: Vec<Value> = convergence
             .checks
             .iter()
             .map(|check| json!({"check": check.name, "figure": check.figure, "limit": check.limit, "holds": check.holds()}))
             .collect();
-        print_json(&json!({"version": 1, "synergy": rows, "converged": rest.converged, "checks": checks}))?;
+        print_json(
+            &json!({"version": 1, "synergy": rows, "converged": convergence.converged, "checks": checks}),
+        )?;
         return Ok(MenaceExit::Done);
     }
     let mut table = TextTable::new(&[
@@ -71,10 +72,12 @@ pub(in crate::commands) fn metrics(
         text = text + "\n" + &plot::bars(&rows);
     }
     let failed: Vec<&str> =
-        rest.checks.iter().filter(|check| !check.holds()).map(|check| check.name).collect();
-    let state = match (rest.converged, rest.checks.is_empty()) {
-        (true, _) => format!("synergy_roi has converged in the last {} values", rest.length),
-        (false, true) => format!("too few values of synergy_roi for the convergence test: {}", rest.length),
+        convergence.checks.iter().filter(|check| !check.holds()).map(|check| check.name).collect();
+    let state = match (convergence.converged, convergence.checks.is_empty()) {
+        (true, _) => format!("synergy_roi has converged in the last {} values", convergence.length),
+        (false, true) => {
+            format!("too few values of synergy_roi for the convergence test: {}", convergence.length)
+        }
         (false, false) => format!("synergy_roi has not converged: {}", failed.join(", ")),
     };
     print(&format!("{text}\n{state}\n"))?;
@@ -95,7 +98,7 @@ pub(in crate::commands) fn weights(
             let history = load_history(&directory.join("roi_history.json"))?;
             if learn_weights(&file, &history.synergy_history)?.is_none() {
                 let count = training_samples(&history.synergy_history).len();
-                let problem = format!("too few samples of synergy to learn from: {count}");
+                let problem = format!("too few synergy samples to train on: {count}");
                 return Err(RequestError::Tracking(problem).into());
             }
             show(&effective_weights(configuration.app(), read_weights(&file)?)?, output.json)?;
@@ -106,7 +109,7 @@ pub(in crate::commands) fn weights(
         }
         SynergyCommand::Import { file: from } => {
             if !from.is_file() {
-                return Err(RequestError::Tracking(format!("there is no file {}", from.display())).into());
+                return Err(RequestError::Tracking(format!("no such file: {}", from.display())).into());
             }
             write_weights(&file, &read_weights(from)?, "import", 0)?;
         }
@@ -134,7 +137,7 @@ fn past(directory: &Path, is_json: bool) -> anyhow::Result<()> {
         return print_json(&json!({"version": 1, "history": lines}));
     }
     if lines.is_empty() {
-        return print("the weights were never changed\n");
+        return print("the weights have never changed\n");
     }
     let mut columns = vec![("by", ColumnAlignment::Left), ("samples", ColumnAlignment::Right)];
     columns.extend(WEIGHED.map(|name| (name, ColumnAlignment::Right)));

@@ -1,4 +1,4 @@
-//! `menace truth`: from what was measured in a cycle to the ROI of the next one.
+//! `menace truth`: the model that predicts the ROI of the next cycle from the metrics of the last one.
 
 use menace_app::RequestError;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(in crate::commands) fn run(
     match command {
         TruthCommand::Retrain { history, output } => {
             let adapter = train(&open(configuration, history)?)?;
-            let mut text = serde_json::to_vec(&adapter).context("a model is plain data")?;
+            let mut text = serde_json::to_vec(&adapter).context("failed to write the model as JSON")?;
             text.push(b'\n');
             write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
             let summary = json!({
@@ -34,7 +34,7 @@ pub(in crate::commands) fn run(
                 print_json(&summary)?;
             } else {
                 print(&format!(
-                    "{} from {} cycles: off by {:.4} at cycles that it had not seen; the mean would be off by {:.4}\n",
+                    "{} trained on {} cycles: error {:.4} on held-out cycles, {:.4} for predicting the mean\n",
                     adapter.kind(),
                     adapter.pairs,
                     adapter.validation_error,
@@ -52,7 +52,7 @@ pub(in crate::commands) fn run(
 fn read(path: &PathBuf) -> anyhow::Result<TruthAdapter> {
     let wrong = |problem: String| RequestError::Tracking(format!("{}: {problem}", path.display()));
     let text = std::fs::read_to_string(path)
-        .map_err(|error| wrong(format!("{error}; menace truth retrain makes it")))?;
+        .map_err(|error| wrong(format!("{error}; create it with: menace truth retrain")))?;
     let adapter: TruthAdapter = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     adapter.check_version().map_err(|error| wrong(error.to_string()).into())
 }
@@ -94,7 +94,7 @@ fn train(history: &RoiHistory) -> anyhow::Result<TruthAdapter> {
 fn show(adapter: &TruthAdapter, history: &RoiHistory, is_json: bool) -> anyhow::Result<()> {
     let rows = rows(history, &adapter.features);
     let Some(last) = rows.last() else {
-        let problem = "the history has not all metrics that the model was made with: menace truth retrain";
+        let problem = "the history lacks metrics of the model; train it again with: menace truth retrain";
         return Err(RequestError::Tracking(problem.into()).into());
     };
     let recent = &rows[rows.len().saturating_sub(20)..];

@@ -10,7 +10,7 @@ use crate::terminal::{
     styled,
 };
 
-/// Prints all rounds; the worst of them decides the exit code.
+/// Prints all reports; the worst decides the exit code.
 pub(super) fn show(reports: &[ContainerRunReport], options: &MeasureOptions) -> anyhow::Result<MenaceExit> {
     match (options.output.json, reports) {
         (true, [report]) => print_json(report)?,
@@ -30,7 +30,7 @@ pub(super) fn show(reports: &[ContainerRunReport], options: &MeasureOptions) -> 
     Ok(reports.iter().map(exit).max_by_key(|exit| exit.code()).unwrap_or(MenaceExit::Done))
 }
 
-/// Exit code of a round: an error only if no preset could be measured.
+/// Exit code of a report: an error only if no preset could be measured.
 fn exit(report: &ContainerRunReport) -> MenaceExit {
     let measured = report.presets.iter().filter(|preset| preset.counts()).count();
     let has_errors = report.diagnostics.docker_error.is_some();
@@ -82,7 +82,7 @@ fn text(report: &ContainerRunReport, top: usize) -> String {
         ]);
     }
     let head = format!("{} in containers of {}\n\n", count(report.presets.len(), "preset"), report.image);
-    head + &table.text() + &failures(report, top) + &worth(report)
+    head + &table.text() + &failures(report, top) + &roi(report)
 }
 
 fn failures(report: &ContainerRunReport, top: usize) -> String {
@@ -95,11 +95,11 @@ fn failures(report: &ContainerRunReport, top: usize) -> String {
         ("kind", ColumnAlignment::Left),
         ("section", ColumnAlignment::Left),
         ("scenario", ColumnAlignment::Left),
-        ("what", ColumnAlignment::Left),
-        ("where", ColumnAlignment::Left),
+        ("error", ColumnAlignment::Left),
+        ("location", ColumnAlignment::Left),
     ]);
     for failure in all.iter().take(top) {
-        let what = match &failure.exception {
+        let error = match &failure.exception {
             Some(exception) => format!("{exception}: {}", failure.message),
             None => failure.message.clone(),
         };
@@ -107,14 +107,14 @@ fn failures(report: &ContainerRunReport, top: usize) -> String {
             TableCell::styled(failure.kind.clone(), TextStyle::Bad),
             failure.section.clone().into(),
             failure.scenario.clone().into(),
-            shortened(&what.replace('\n', " "), 60).into(),
+            shortened(&error.replace('\n', " "), 60).into(),
             format!("{}:{}", failure.path, failure.line).into(),
         ]);
     }
     format!("\n{title}  {}\n", grouped(all.len())) + &table.text() + &rest(all.len(), top)
 }
 
-fn worth(report: &ContainerRunReport) -> String {
+fn roi(report: &ContainerRunReport) -> String {
     let Some(merged) = &report.roi else { return String::new() };
     let delta = merged.delta.map_or_else(String::new, |delta| format!(" ({delta:+.3})"));
     let level = merged.roi.map_or_else(|| "not measured".to_owned(), |roi| format!("{roi:.3}"));

@@ -1,4 +1,4 @@
-//! `menace run`: calls of every function of a repository, and what they say about it.
+//! `menace run`: calls every function of a repository and reports the outcomes.
 
 mod containers;
 mod report;

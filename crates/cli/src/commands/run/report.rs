@@ -1,4 +1,4 @@
-//! A run as people read it.
+//! The report of a run as tables.
 
 use menace_runner::{DistinctFailure, RunReport};
 
@@ -7,7 +7,7 @@ use crate::terminal::{
     ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, input, shortened, styled,
 };
 
-/// The summary; tables have at most `top` rows.
+/// Summary of a run; tables have at most `top` rows.
 pub(in crate::commands) fn report(run: &RunReport, top: usize) -> String {
     let failures = failures("Failures", &run.failures, top);
     let flaky = if run.flaky.is_empty() { String::new() } else { self::failures("Flaky", &run.flaky, top) };
@@ -37,7 +37,7 @@ fn headline(run: &RunReport) -> String {
     )
 }
 
-/// One row for each scenario: how robust the sections are under it.
+/// Robustness of the sections, one row per scenario.
 fn scenarios(run: &RunReport) -> String {
     let mut names: Vec<(String, Option<String>)> = Vec::new();
     for cell in &run.cells {
@@ -50,34 +50,34 @@ fn scenarios(run: &RunReport) -> String {
         ("scenario", ColumnAlignment::Left),
         ("sections", ColumnAlignment::Right),
         ("calls", ColumnAlignment::Right),
-        ("R", ColumnAlignment::Right),
+        ("robustness", ColumnAlignment::Right),
         ("95 %", ColumnAlignment::Left),
         ("failing sections", ColumnAlignment::Right),
     ]);
     for (scenario, severity) in names {
         let cells: Vec<_> =
             run.cells.iter().filter(|cell| cell.scenario == scenario && cell.severity == severity).collect();
-        let meeting: Vec<_> = cells.iter().filter(|cell| cell.n > 0).collect();
-        let made: usize = meeting.iter().map(|cell| cell.n).sum();
-        let well: usize = meeting
+        let measured: Vec<_> = cells.iter().filter(|cell| cell.n > 0).collect();
+        let calls: usize = measured.iter().map(|cell| cell.n).sum();
+        let passed: usize = measured
             .iter()
             .map(|cell| cell.kinds.get("ok").unwrap_or(&0) + cell.kinds.get("rejected").unwrap_or(&0))
             .sum();
         let mean =
-            meeting.iter().filter_map(|cell| cell.robustness).sum::<f64>() / meeting.len().max(1) as f64;
-        let (robustness, interval) = if meeting.is_empty() {
+            measured.iter().filter_map(|cell| cell.robustness).sum::<f64>() / measured.len().max(1) as f64;
+        let (robustness, interval) = if measured.is_empty() {
             let reason = cells.iter().find_map(|cell| cell.void_reason.clone()).unwrap_or_default();
             ("void".to_owned(), shortened(&reason, 60))
         } else {
-            let (low, high) = menace_runner::wilson(well, made);
+            let (low, high) = menace_runner::wilson(passed, calls);
             (format!("{mean:.3}"), format!("{low:.3} … {high:.3} of all calls"))
         };
         let failing =
-            meeting.iter().filter(|cell| cell.robustness.is_some_and(|robustness| robustness < 1.0));
+            measured.iter().filter(|cell| cell.robustness.is_some_and(|robustness| robustness < 1.0));
         table.row([
             severity.map_or(scenario.clone(), |severity| format!("{scenario} ({severity})")).into(),
-            grouped(meeting.len()).into(),
-            grouped(made).into(),
+            grouped(measured.len()).into(),
+            grouped(calls).into(),
             robustness.into(),
             interval.into(),
             grouped(failing.count()).into(),
@@ -94,8 +94,8 @@ fn failures(title: &str, all: &[DistinctFailure], top: usize) -> String {
         ("kind", ColumnAlignment::Left),
         ("section", ColumnAlignment::Left),
         ("scenario", ColumnAlignment::Left),
-        ("what", ColumnAlignment::Left),
-        ("where", ColumnAlignment::Left),
+        ("error", ColumnAlignment::Left),
+        ("location", ColumnAlignment::Left),
         ("calls", ColumnAlignment::Right),
         ("input", ColumnAlignment::Left),
         ("replay", ColumnAlignment::Left),
@@ -105,7 +105,7 @@ fn failures(title: &str, all: &[DistinctFailure], top: usize) -> String {
             TableCell::styled(failure.kind.name(), TextStyle::Bad),
             failure.section.clone().into(),
             failure.scenario.clone().into(),
-            what(failure).into(),
+            error_text(failure).into(),
             format!("{}:{}", failure.path, failure.line).into(),
             grouped(failure.count).into(),
             input(&failure.input, 60).into(),
@@ -117,7 +117,7 @@ fn failures(title: &str, all: &[DistinctFailure], top: usize) -> String {
         + &rest(all.len(), top)
 }
 
-fn what(failure: &DistinctFailure) -> String {
+fn error_text(failure: &DistinctFailure) -> String {
     let text = match &failure.exception {
         Some(exception) => format!("{exception}: {}", failure.message),
         None => failure.message.clone(),
@@ -130,10 +130,7 @@ fn unreached(run: &RunReport, top: usize) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut table = TextTable::new(&[
-        ("section", ColumnAlignment::Left),
-        ("why it was not called", ColumnAlignment::Left),
-    ]);
+    let mut table = TextTable::new(&[("section", ColumnAlignment::Left), ("reason", ColumnAlignment::Left)]);
     for error in all.iter().take(top) {
         table.row([error.section.clone().into(), shortened(&error.reason, 110).into()]);
     }

@@ -1,4 +1,4 @@
-//! What a run is worth, as people read it.
+//! Metrics and ROI of a run as tables.
 
 use menace_tracker::metrics::METRICS;
 
@@ -6,7 +6,7 @@ use super::super::scan_report::rest;
 use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, grouped, styled};
 use menace_app::tracking::{CycleModuleRow, CycleReport};
 
-/// Metrics, scenarios and modules with their ROI, and what comes next.
+/// Metrics, ROI by scenario and module, and the forecast.
 pub(in crate::commands) fn roi_summary(cycle: &CycleReport, top: usize) -> String {
     let mut text = metrics(cycle) + &scenarios(cycle) + &modules(cycle, top);
     if let Some(forecast) = &cycle.forecast {
@@ -14,12 +14,12 @@ pub(in crate::commands) fn roi_summary(cycle: &CycleReport, top: usize) -> Strin
     }
     let done = cycle.modules.iter().filter(|row| row.complete.is_some()).count();
     let state = if cycle.converged {
-        "all modules are complete: more of the same is not worth its cost".to_owned()
+        "all modules are complete; further runs are not worth their cost".to_owned()
     } else {
         format!("{} of {} modules complete", grouped(done), grouped(cycle.modules.len()))
     };
     text + &format!(
-        "{}  {state}, a change of {:.4} is little\n",
+        "{}  {state}; changes of ROI below {:.4} do not count\n",
         styled("Complete", TextStyle::Bold),
         cycle.roi_threshold
     )
@@ -53,7 +53,7 @@ fn metrics(cycle: &CycleReport) -> String {
             name.clone().into(),
             number(*value).into(),
             "".into(),
-            TableCell::styled("of a plugin or file", TextStyle::Dim),
+            TableCell::styled("from a plugin or file", TextStyle::Dim),
         ]);
     }
     format!("\n{}\n{}", styled("Metrics", TextStyle::Bold), table.text())
@@ -78,11 +78,11 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
         ("Δ", ColumnAlignment::Right),
         ("RAROI", ColumnAlignment::Right),
         ("confidence", ColumnAlignment::Right),
-        ("what costs most", ColumnAlignment::Left),
+        ("largest deduction", ColumnAlignment::Left),
         ("", ColumnAlignment::Left),
     ]);
     for row in cycle.modules.iter().take(top) {
-        // What was measured says more than what is assumed.
+        // Measured factors come before assumed ones.
         let is_assumed = |factor: &str| row.raroi.assumed.contains(&factor);
         let mut bottlenecks = row.raroi.bottlenecks.iter();
         let measured = bottlenecks.clone().find(|one| !is_assumed(one.factor));
@@ -110,7 +110,7 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
         + &hints(cycle)
 }
 
-/// What to do about the modules that are worth least.
+/// Hints for the modules with the lowest ROI.
 fn hints(cycle: &CycleReport) -> String {
     let least = cycle.modules.iter().rev().filter_map(|row| Some((row, row.weakest.as_ref()?))).take(3);
     let mut table = TextTable::new(&[
@@ -134,7 +134,7 @@ fn hints(cycle: &CycleReport) -> String {
     }
 }
 
-/// What is to be said about a module: a veto, that it is complete, that it waits, or that somebody should look.
+/// State of a module: veto, complete, borderline, or review.
 fn state(row: &CycleModuleRow) -> TableCell {
     if let Some(veto) = row.vetoes.first() {
         return TableCell::styled(format!("veto: {veto}"), TextStyle::Bad);
@@ -155,7 +155,7 @@ fn delta(delta: Option<f64>) -> String {
     delta.map_or(String::new(), |delta| format!("{delta:+.3}"))
 }
 
-/// Three digits that say something.
+/// The number with about three significant digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     if size >= 1_000.0 {

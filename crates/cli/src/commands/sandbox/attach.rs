@@ -1,4 +1,4 @@
-//! `menace sandbox attach`: an agent in a sandbox with the current directory, and what it changed as a patch.
+//! `menace sandbox attach`: runs an agent in a sandbox with the current directory, and exports its changes.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,46 +13,46 @@ use similar::TextDiff;
 use crate::exit::MenaceExit;
 use crate::terminal::{count, note};
 
-/// What becomes of what an agent changed.
+/// Export of the changes that an agent made.
 pub(super) struct WorkspaceChangeExport {
-    /// The directory that is `/workspace` inside.
+    /// Host directory that is mounted at `/workspace`.
     pub(super) directory: PathBuf,
-    /// Where a patch is written.
+    /// Path of the patch to write.
     pub(super) patch: Option<PathBuf>,
-    /// Whether the directory is changed alike.
+    /// Whether to apply the changes to the directory.
     pub(super) apply: bool,
 }
 
-/// What an agent did to files of the directory.
+/// Changes of files in the workspace.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct WorkspaceFileChanges {
-    /// New content and rights of files, by their paths in the directory.
+    /// New content and mode of files, by path in the directory.
     written: BTreeMap<PathBuf, (Vec<u8>, u32)>,
-    /// Where links lead that were made.
+    /// Targets of new symbolic links, by path in the directory.
     linked: BTreeMap<PathBuf, PathBuf>,
-    /// Files that are gone.
+    /// Deleted files.
     deleted: Vec<PathBuf>,
 }
 
 impl WorkspaceChangeExport {
-    /// Takes what changed out of the sandbox. The directory is not touched before all of it is here.
+    /// Exports the changes. The directory is not touched before all changes have been read.
     pub(super) async fn export(
         &self,
         sandbox: &Arc<dyn Sandbox>,
         exit: MenaceExit,
     ) -> anyhow::Result<MenaceExit> {
-        let seen = sandbox.changes().await?;
+        let changes = sandbox.changes().await?;
         let mut archive = Vec::new();
         sandbox.get(Path::new(WORKSPACE), &mut archive).await?;
         let of_workspace = |path: &String| Path::new(path).strip_prefix(WORKSPACE).ok().map(Path::to_owned);
-        let written: Vec<PathBuf> = seen.written.iter().filter_map(of_workspace).collect();
+        let written: Vec<PathBuf> = changes.written.iter().filter_map(of_workspace).collect();
         let mut changed = read(&archive, &written)?;
-        changed.deleted = seen.deleted.iter().filter_map(of_workspace).collect();
+        changed.deleted = changes.deleted.iter().filter_map(of_workspace).collect();
         let files = changed.written.len() + changed.linked.len() + changed.deleted.len();
         if let Some(path) = &self.patch {
             let (text, files) = patch(&self.directory, &changed)?;
             std::fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))?;
-            note(&format!("{} changed, see {}", count(files, "file"), path.display()));
+            note(&format!("{} changed; wrote {}", count(files, "file"), path.display()));
         }
         if self.apply {
             apply(&self.directory, &changed)?;
@@ -60,7 +60,7 @@ impl WorkspaceChangeExport {
         }
         if self.patch.is_none() && !self.apply && files > 0 {
             note(&format!(
-                "{} changed and gone with the sandbox; --patch FILE or --apply keeps that",
+                "{} changed and discarded with the sandbox; keep the changes with --patch FILE or --apply",
                 count(files, "file")
             ));
         }
@@ -68,7 +68,7 @@ impl WorkspaceChangeExport {
     }
 }
 
-/// Finds the files that were written in an archive of the workspace.
+/// Reads the written files from an archive of the workspace.
 fn read(archive: &[u8], written: &[PathBuf]) -> anyhow::Result<WorkspaceFileChanges> {
     let mut changed = WorkspaceFileChanges::default();
     let prefix = Path::new(WORKSPACE).file_name().unwrap_or_default();
@@ -93,8 +93,8 @@ fn read(archive: &[u8], written: &[PathBuf]) -> anyhow::Result<WorkspaceFileChan
     Ok(changed)
 }
 
-/// A patch that `git apply` and `patch -p1` take, and how many files are in it. What is no text is named and left out, because
-/// neither could apply it.
+/// Patch for `git apply` and `patch -p1`, and the number of files in it. Links and files that are not text are left out
+/// with a note, because neither tool could apply them.
 fn patch(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<(String, usize)> {
     let mut parts = Vec::new();
     for (path, (after, _)) in &changed.written {
@@ -110,7 +110,7 @@ fn patch(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<(St
         parts.push(file_diff(path, before.as_deref(), None));
     }
     for path in changed.linked.keys() {
-        note(&format!("{} is a link now, which a patch does not say", path.display()));
+        note(&format!("{} is now a symbolic link, which the patch does not contain", path.display()));
     }
     parts.retain(|part| !part.is_empty());
     Ok((parts.concat(), parts.len()))
@@ -122,7 +122,7 @@ fn file_diff(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String
     };
     let text = |content: Option<&[u8]>| std::str::from_utf8(content.unwrap_or_default()).map(str::to_owned);
     let (Ok(old), Ok(new)) = (text(before), text(after)) else {
-        note(&format!("{} is no text and not in the patch; --apply takes it over", path.display()));
+        note(&format!("{} is not a text file and not in the patch; copy it with --apply", path.display()));
         return String::new();
     };
     if before == after {
@@ -131,7 +131,7 @@ fn file_diff(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String
     TextDiff::from_lines(&old, &new).unified_diff().header(&side("a", before), &side("b", after)).to_string()
 }
 
-/// Changes the directory. A link that was there stays a link: nothing is written through it.
+/// Applies the changes to the directory without writing through symbolic links.
 fn apply(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<()> {
     for path in &changed.deleted {
         let place = safe(directory, path)?;
@@ -147,11 +147,11 @@ fn apply(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<()>
         let failed = || format!("failed to write {}", place.display());
         let parent = place.parent().unwrap_or(directory);
         std::fs::create_dir_all(parent).with_context(failed)?;
-        // A new file under a new name, which then takes the place: what is there is whole at any time.
+        // The new file is renamed into place, so that the destination is complete at any time.
         let file = tempfile::NamedTempFile::new_in(parent).with_context(failed)?;
         std::fs::write(file.path(), content).with_context(failed)?;
-        let rights = std::os::unix::fs::PermissionsExt::from_mode(*mode);
-        std::fs::set_permissions(file.path(), rights).with_context(failed)?;
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(*mode);
+        std::fs::set_permissions(file.path(), permissions).with_context(failed)?;
         file.persist(&place).with_context(failed)?;
     }
     for (path, target) in &changed.linked {
@@ -165,14 +165,14 @@ fn apply(directory: &Path, changed: &WorkspaceFileChanges) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Where a file of the sandbox is in the directory. An agent cannot lead us elsewhere: a directory on the way that is a link is
-/// refused.
+/// Path of a file of the sandbox in the directory. A parent directory that is a symbolic link is an error, because an
+/// agent could redirect the write with it.
 fn safe(directory: &Path, path: &Path) -> anyhow::Result<PathBuf> {
     let mut place = directory.to_owned();
     for part in path.parent().into_iter().flat_map(Path::components) {
         place.push(part);
         let is_link = std::fs::symlink_metadata(&place).is_ok_and(|metadata| metadata.is_symlink());
-        anyhow::ensure!(!is_link, "{} is a link, and nothing is written through it", place.display());
+        anyhow::ensure!(!is_link, "{} is a symbolic link; refusing to write through it", place.display());
     }
     Ok(directory.join(path))
 }
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_says_what_changed() {
+    fn a_patch_contains_the_changes() {
         let path = Path::new("a/b.txt");
         assert_eq!(
             file_diff(path, Some(b"x\ny\n"), Some(b"x\nz\n")),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_in_a_patch_is_counted() {
+    fn only_files_in_the_patch_are_counted() {
         let directory = tempfile::tempdir().unwrap();
         let mut changed = WorkspaceFileChanges::default();
         changed.written.insert("text.txt".into(), (b"x\n".to_vec(), 0o644));
@@ -219,7 +219,7 @@ mod tests {
         let mut changed = WorkspaceFileChanges::default();
         changed.written.insert("link".into(), (b"x".to_vec(), 0o600));
         apply(directory.path(), &changed).unwrap();
-        assert!(!outside.path().join("target").exists(), "it was written through the link");
+        assert!(!outside.path().join("target").exists(), "a file was written through the link");
         assert_eq!(std::fs::read(directory.path().join("link")).unwrap(), b"x");
     }
 }

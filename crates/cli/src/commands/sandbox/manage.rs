@@ -1,4 +1,4 @@
-//! Sandboxes that stay, from the shell: the same API that `menace serve` has, asked without a server.
+//! Persistent sandboxes from the shell: the API of `menace serve`, called in the sandbox daemon without a server.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,7 +17,7 @@ use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 use menace_app::calling::runtime;
 
-/// What is done with a sandbox that stays.
+/// State change of a persistent sandbox.
 pub(super) enum SandboxStateChange {
     Start,
     Stop,
@@ -53,13 +53,13 @@ pub(super) fn create(
         "backend": backend, "image": arguments.image, "snapshot": arguments.snapshot,
     });
     let made: SandboxView = with_client(configuration, async |client| {
-        Ok(client.request_json("POST", "/api/sandboxes", Some(without_nothing(body))).await?)
+        Ok(client.request_json("POST", "/api/sandboxes", Some(without_nulls(body))).await?)
     })?;
     shown(&made, arguments.output.json)
 }
 
-/// What nobody said is not sent.
-fn without_nothing(mut body: Value) -> Value {
+/// Removes fields of options that were not given.
+fn without_nulls(mut body: Value) -> Value {
     if let Some(fields) = body.as_object_mut() {
         fields.retain(|_, value| !value.is_null());
     }
@@ -68,10 +68,10 @@ fn without_nothing(mut body: Value) -> Value {
 
 fn with_client<T>(
     configuration: &Configuration,
-    question: impl AsyncFnOnce(&DaemonClient) -> anyhow::Result<T>,
+    request: impl AsyncFnOnce(&DaemonClient) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let client = client(configuration)?;
-    runtime()?.block_on(question(&client))
+    runtime()?.block_on(request(&client))
 }
 
 fn shown(view: &SandboxView, json: bool) -> anyhow::Result<MenaceExit> {
@@ -79,14 +79,14 @@ fn shown(view: &SandboxView, json: bool) -> anyhow::Result<MenaceExit> {
     printed.map(|()| MenaceExit::Done)
 }
 
-/// The whole id of a sandbox of which the beginning is given.
-async fn whole(client: &DaemonClient, beginning: &str) -> anyhow::Result<String> {
+/// The full id of the only sandbox whose id has this prefix.
+async fn full_id(client: &DaemonClient, prefix: &str) -> anyhow::Result<String> {
     let mut found: Vec<String> = all(client).await?.into_iter().map(|one| one.sandbox_id).collect();
-    found.retain(|id| id.starts_with(beginning) || id.trim_start_matches("sb-").starts_with(beginning));
+    found.retain(|id| id.starts_with(prefix) || id.trim_start_matches("sb-").starts_with(prefix));
     match &found[..] {
         [only] => Ok(only.clone()),
-        [] => Err(UsageError::NoSuchSandbox(beginning.to_owned()).into()),
-        _ => Err(UsageError::SeveralSandboxes(beginning.to_owned(), found.len()).into()),
+        [] => Err(UsageError::NoSuchSandbox(prefix.to_owned()).into()),
+        _ => Err(UsageError::SeveralSandboxes(prefix.to_owned(), found.len()).into()),
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn list(configuration: &Configuration, json: bool) -> anyhow::Result<
         return Ok(MenaceExit::Done);
     }
     if all.is_empty() {
-        note("no sandboxes; menace sandbox create makes one");
+        note("no sandboxes; create one with: menace sandbox create");
         return Ok(MenaceExit::Done);
     }
     let mut table = TextTable::new(&[
@@ -120,7 +120,7 @@ pub(super) fn list(configuration: &Configuration, json: bool) -> anyhow::Result<
         ("memory", ColumnAlignment::Right),
         ("cores", ColumnAlignment::Right),
         ("backend", ColumnAlignment::Left),
-        ("made", ColumnAlignment::Left),
+        ("created", ColumnAlignment::Left),
         ("labels", ColumnAlignment::Left),
     ]);
     for one in &all {
@@ -145,11 +145,11 @@ pub(super) fn exec(
     arguments: &SandboxExecArguments,
 ) -> anyhow::Result<MenaceExit> {
     let env: BTreeMap<&String, &String> = arguments.env.iter().map(|(name, value)| (name, value)).collect();
-    let body = without_nothing(json!({
+    let body = without_nulls(json!({
         "command": arguments.command, "workdir": arguments.workdir, "timeout": arguments.timeout, "env": env,
     }));
     let done: ExecuteResponse = with_client(configuration, async |client| {
-        let id = whole(client, &arguments.sandbox).await?;
+        let id = full_id(client, &arguments.sandbox).await?;
         Ok(client.request_json("POST", &format!("/api/sandboxes/{id}/execute"), Some(body)).await?)
     })?;
     if arguments.json {
@@ -173,7 +173,7 @@ pub(super) fn change(
     change: &SandboxStateChange,
 ) -> anyhow::Result<MenaceExit> {
     let view: SandboxView = with_client(configuration, async |client| {
-        let id = whole(client, &which.sandbox).await?;
+        let id = full_id(client, &which.sandbox).await?;
         Ok(client.request_json("POST", &format!("/api/sandboxes/{id}/{}", change.name()), None).await?)
     })?;
     shown(&view, which.output.json)
@@ -181,7 +181,7 @@ pub(super) fn change(
 
 pub(super) fn fork(configuration: &Configuration, which: &SandboxIdArguments) -> anyhow::Result<MenaceExit> {
     let view: SandboxView = with_client(configuration, async |client| {
-        let id = whole(client, &which.sandbox).await?;
+        let id = full_id(client, &which.sandbox).await?;
         Ok(client.request_json("POST", &format!("/api/sandboxes/{id}/fork"), None).await?)
     })?;
     shown(&view, which.output.json)
@@ -193,7 +193,7 @@ pub(super) fn snapshot(
     name: &str,
 ) -> anyhow::Result<MenaceExit> {
     let made: Value = with_client(configuration, async |client| {
-        let id = whole(client, &which.sandbox).await?;
+        let id = full_id(client, &which.sandbox).await?;
         let path = format!("/api/sandboxes/{id}/snapshots");
         Ok(client.request_json("POST", &path, Some(json!({ "name": name }))).await?)
     })?;
@@ -207,8 +207,8 @@ pub(super) fn snapshot(
 
 pub(super) fn remove(configuration: &Configuration, which: &[String]) -> anyhow::Result<MenaceExit> {
     with_client(configuration, async |client| {
-        for beginning in which {
-            let id = whole(client, beginning).await?;
+        for prefix in which {
+            let id = full_id(client, prefix).await?;
             client.bytes("DELETE", &format!("/api/sandboxes/{id}"), None).await?;
         }
         Ok(MenaceExit::Done)
@@ -216,25 +216,25 @@ pub(super) fn remove(configuration: &Configuration, which: &[String]) -> anyhow:
 }
 
 pub(super) fn stats(configuration: &Configuration, which: &SandboxIdArguments) -> anyhow::Result<MenaceExit> {
-    let taken: Value = with_client(configuration, async |client| {
-        let id = whole(client, &which.sandbox).await?;
+    let usage: Value = with_client(configuration, async |client| {
+        let id = full_id(client, &which.sandbox).await?;
         Ok(client.request_json("GET", &format!("/api/sandboxes/{id}/stats"), None).await?)
     })?;
     if which.output.json {
-        print_json(&taken)?;
+        print_json(&usage)?;
         return Ok(MenaceExit::Done);
     }
-    let now = &taken["now"];
+    let now = &usage["now"];
     let mebibytes = |value: &Value| {
         value.as_u64().map_or("–".to_owned(), |bytes| format!("{:.1} MiB", bytes as f64 / 1_048_576.0))
     };
-    let mut table = TextTable::new(&[("what", ColumnAlignment::Left), ("now", ColumnAlignment::Right)]);
+    let mut table = TextTable::new(&[("resource", ColumnAlignment::Left), ("now", ColumnAlignment::Right)]);
     for (name, value) in [
         ("CPU time", now["cpu_ms"].as_f64().map_or("–".to_owned(), |time| format!("{:.2} s", time / 1e3))),
         ("memory", mebibytes(&now["memory_bytes"])),
         ("files", mebibytes(&now["disk_bytes"])),
         ("processes", now["pids"].as_u64().map_or("–".to_owned(), |count| count.to_string())),
-        ("connections", taken["network"]["flows"].to_string()),
+        ("connections", usage["network"]["flows"].to_string()),
     ] {
         table.row([name.to_owned().into(), value.into()]);
     }
@@ -242,7 +242,7 @@ pub(super) fn stats(configuration: &Configuration, which: &SandboxIdArguments) -
     Ok(MenaceExit::Done)
 }
 
-/// Copies a file or directory in or out: one side is `SANDBOX:PATH`.
+/// Copies a file or directory into or out of a sandbox: one side is `SANDBOX:PATH`.
 pub(super) fn copy(configuration: &Configuration, from: &str, to: &str) -> anyhow::Result<MenaceExit> {
     with_client(configuration, async |client| match (split_sandbox_path(from), split_sandbox_path(to)) {
         (None, Some((sandbox, path))) => copy_in(client, Path::new(from), sandbox, path).await,
@@ -252,15 +252,15 @@ pub(super) fn copy(configuration: &Configuration, from: &str, to: &str) -> anyho
     Ok(MenaceExit::Done)
 }
 
-fn split_sandbox_path(place: &str) -> Option<(&str, &str)> {
-    // `./a:b` and `/a:b` are files of this machine.
-    let (sandbox, path) = place.split_once(':')?;
+fn split_sandbox_path(text: &str) -> Option<(&str, &str)> {
+    // `./a:b` and `/a:b` are files on this machine.
+    let (sandbox, path) = text.split_once(':')?;
     (!sandbox.is_empty() && !sandbox.contains(['/', '.'])).then_some((sandbox, path))
 }
 
-/// Everything goes as an archive, so that rights and links stay what they are.
+/// Sends an archive, so that permissions and links are preserved.
 async fn copy_in(client: &DaemonClient, from: &Path, sandbox: &str, path: &str) -> anyhow::Result<()> {
-    let id = whole(client, sandbox).await?;
+    let id = full_id(client, sandbox).await?;
     let mut builder = tar::Builder::new(Vec::new());
     builder.follow_symlinks(false);
     let failed = || format!("failed to read {}", from.display());
@@ -288,7 +288,7 @@ async fn copy_in(client: &DaemonClient, from: &Path, sandbox: &str, path: &str) 
 }
 
 async fn copy_out(client: &DaemonClient, sandbox: &str, path: &str, to: &Path) -> anyhow::Result<()> {
-    let id = whole(client, sandbox).await?;
+    let id = full_id(client, sandbox).await?;
     let path = path.trim_start_matches('/');
     let target = format!("/api/sandboxes/{id}/files/{}?as=tar", encoded(path));
     let archive = client.bytes("GET", &target, None).await?;
@@ -298,16 +298,16 @@ async fn copy_out(client: &DaemonClient, sandbox: &str, path: &str, to: &Path) -
     for entry in tar::Archive::new(&archive[..]).entries().with_context(failed)? {
         let mut entry = entry.with_context(failed)?;
         let name = entry.path().with_context(failed)?.into_owned();
-        // `cp SANDBOX:a b` makes b, and a below b if b is a directory that is there.
+        // `cp SANDBOX:a b` creates b, or b/a if the directory b exists.
         let below = name.strip_prefix(first).unwrap_or(&name);
         let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        anyhow::ensure!(is_plain, "the sandbox sent a name that leaves its directory: {}", name.display());
-        let place = match below.as_os_str().is_empty() {
+        anyhow::ensure!(is_plain, "the sandbox sent a path outside of its directory: {}", name.display());
+        let destination = match below.as_os_str().is_empty() {
             true if !is_directory => to.to_owned(),
             _ if is_directory => to.join(&name),
             _ => to.join(below),
         };
-        entry.unpack(&place).with_context(failed)?;
+        entry.unpack(&destination).with_context(failed)?;
     }
     Ok(())
 }
@@ -317,11 +317,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_side_is_inside_if_it_names_a_sandbox() {
+    fn a_path_is_in_a_sandbox_if_it_starts_with_an_id() {
         assert_eq!(split_sandbox_path("sb-1:/a"), Some(("sb-1", "/a")));
         assert_eq!(split_sandbox_path("1f:a"), Some(("1f", "a")));
-        for outside in ["./a:b", "/a:b", "a", ":x"] {
-            assert_eq!(split_sandbox_path(outside), None, "{outside}");
+        for host_path in ["./a:b", "/a:b", "a", ":x"] {
+            assert_eq!(split_sandbox_path(host_path), None, "{host_path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `menace sandbox`: isolation from the shell.
+//! `menace sandbox`: sandboxes from the shell.
 
 mod attach;
 mod manage;

@@ -1,4 +1,4 @@
-//! From arguments to the network of a sandbox.
+//! The network of a sandbox, from the arguments.
 
 use menace_model::network::{
     MockFallback, MockSpec, NetworkConditions, NetworkMode, NetworkSpec, PacketShaper,
@@ -8,7 +8,7 @@ use crate::arguments::{NetworkArguments, NetworkModeArgument};
 use crate::commands::usage::UsageError;
 use menace_app::mock_rules::read_mocks;
 
-/// The network that was asked for.
+/// The requested network.
 pub(super) fn network(arguments: &NetworkArguments) -> anyhow::Result<NetworkMode> {
     let shape = shape(arguments);
     let is_none = arguments.net.iter().all(|reach| *reach == NetworkModeArgument::None);

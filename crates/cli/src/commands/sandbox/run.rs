@@ -1,4 +1,4 @@
-//! `menace sandbox run`: one command in a fresh sandbox, its output passed on as it comes.
+//! `menace sandbox run`: runs one command in a fresh sandbox and streams its output.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::arguments::{SandboxAttachArguments, SandboxRunArguments};
 use crate::exit::MenaceExit;
 use crate::terminal::print_json;
 
-/// What `--json` prints.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 struct SandboxRunReport {
     #[serde(flatten)]
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: SandboxRunArguments) -> anyhow::Result<MenaceExit> 
     run_with_export(arguments, None)
 }
 
-/// The same, and what the command changed is taken out of the sandbox before that goes.
+/// Like `run`, but exports the changes before the sandbox is destroyed.
 pub(super) fn attach(arguments: SandboxAttachArguments) -> anyhow::Result<MenaceExit> {
     let SandboxAttachArguments { mut run, patch, apply } = arguments;
     let directory = std::path::absolute(run.workdir.take().unwrap_or_else(|| ".".into()))?;
@@ -48,31 +48,31 @@ pub(super) fn attach(arguments: SandboxAttachArguments) -> anyhow::Result<Menace
 
 fn run_with_export(
     arguments: SandboxRunArguments,
-    taking: Option<WorkspaceChangeExport>,
+    export: Option<WorkspaceChangeExport>,
 ) -> anyhow::Result<MenaceExit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("failed to start the runtime")?;
-    let exit = runtime.block_on(run_to_the_end(arguments, taking));
-    // A thread may still wait for the terminal to be typed at.
+    let exit = runtime.block_on(run_to_the_end(arguments, export));
+    // A thread may still be blocked reading stdin.
     runtime.shutdown_background();
     exit
 }
 
 async fn run_to_the_end(
     arguments: SandboxRunArguments,
-    taking: Option<WorkspaceChangeExport>,
+    export: Option<WorkspaceChangeExport>,
 ) -> anyhow::Result<MenaceExit> {
     let spec = spec(&arguments)?;
     let backend = NativeBackend::start(&NativeOptions::default()).await?;
     let sandbox = backend.create(spec).await?;
     let result = tokio::select! {
-        result = execute(&sandbox, &arguments, taking.is_some()) => result,
+        result = execute(&sandbox, &arguments, export.is_some()) => result,
         () = interruption() => Ok(MenaceExit::Interrupted),
     };
-    let result = match (result, &taking) {
-        (Ok(exit), Some(taking)) => taking.export(&sandbox, exit).await,
+    let result = match (result, &export) {
+        (Ok(exit), Some(export)) => export.export(&sandbox, exit).await,
         (result, _) => result,
     };
     let destroyed = sandbox.destroy().await;
@@ -117,12 +117,12 @@ async fn execute(
     request.exclusive = !is_used_later;
     request.timeout = arguments.timeout;
     let outcome = if arguments.json {
-        // Before the command, which may take the sandbox down with it.
+        // Read first, because the command may bring down its sandbox.
         let isolation = sandbox.isolation().await?;
         let outcome = sandbox.exec(request).await?;
         report(sandbox, outcome, isolation, arguments).await?
     } else {
-        // Who is attached sits at a terminal; what is run once is often a part of something else.
+        // `attach` is interactive and gets a terminal; `run` is often part of a pipeline.
         let screen = if is_used_later { RawTerminal::take()? } else { None };
         if screen.is_some() {
             request.terminal = Some(RawTerminal::size());
@@ -130,7 +130,7 @@ async fn execute(
             request.environment.entry("TERM".into()).or_insert(term);
         }
         let outcome = relay_streams(sandbox.spawn(request).await?, screen).await?;
-        say_refused(&sandbox.network().await?);
+        warn_refused(&sandbox.network().await?);
         outcome
     };
     Ok(exit_of(&outcome, arguments))
@@ -142,8 +142,8 @@ async fn report(
     isolation: SandboxIsolation,
     arguments: &SandboxRunArguments,
 ) -> anyhow::Result<ExecOutcome> {
-    // With --rw the command writes to the directory itself, and no layer shows what it changed there. Otherwise it can
-    // still make names that nobody can list, and how it ended is to be known all the same.
+    // With --rw the command writes to the directory itself, and no layer records the changes. Otherwise it can still
+    // create names that cannot be listed; the outcome has to be reported nevertheless.
     let changes = if arguments.rw { Ok(None) } else { sandbox.changes().await.map(Some) };
     let changes = changes.unwrap_or_else(|error| {
         tracing::warn!("{error}");
@@ -158,15 +158,15 @@ async fn report(
     Ok(report.outcome)
 }
 
-/// Destinations that are named on stderr.
+/// Maximum number of destinations named on stderr.
 const MOST_NAMED: usize = 5;
 
-/// Says what the command could not reach, which it may not have said itself.
-fn say_refused(network: &NetworkReport) {
+/// Warns about refused destinations, which the command may not report itself.
+fn warn_refused(network: &NetworkReport) {
     let refused = network.flows.iter().filter(|flow| flow.verdict == FlowDisposition::Refused);
     let mut destinations: Vec<String> = Vec::new();
     for flow in refused {
-        // Whoever is refused at one address of a host tries the other.
+        // A client that is refused at one address of a host tries the next one.
         let port = flow.destination.rsplit(':').next().unwrap_or_default();
         let named = flow.name.as_ref().map(|name| format!("{name}:{port}"));
         let destination = named.unwrap_or_else(|| flow.destination.clone());
@@ -181,18 +181,18 @@ fn say_refused(network: &NetworkReport) {
     let more = if count > MOST_NAMED { format!(" and {} more", count - MOST_NAMED) } else { String::new() };
     destinations.truncate(MOST_NAMED);
     tracing::warn!(
-        "the network refused {}{more}\nhint: --net allow=HOST:PORT lets it through, --json says more",
+        "the network refused {}{more}\nhint: allow it with --net allow=HOST:PORT; --json prints details",
         destinations.join(", ")
     );
 }
 
-/// Passes on what the command prints, and what is typed or piped to us.
+/// Relays the output of the command and our stdin.
 async fn relay_streams(
     mut process: Box<dyn SandboxProcess>,
     mut screen: Option<RawTerminal>,
 ) -> Result<ExecOutcome, SandboxError> {
     if let Some(stdin) = process.take_stdin().await {
-        tokio::spawn(pass_in(stdin));
+        tokio::spawn(relay_stdin(stdin));
     }
     loop {
         let resized = async {
@@ -209,7 +209,7 @@ async fn relay_streams(
             }
         };
         match event {
-            // Nobody reads any more: the command is told as it would be without us, and its end is that of a pipe.
+            // Our stdout is closed: the command gets the SIGPIPE that it would get without us.
             ProcessEvent::Stdout(bytes) => {
                 if write_all(std::io::stdout().lock(), &bytes).is_err() {
                     process.signal(BROKEN_PIPE).await?;
@@ -221,16 +221,16 @@ async fn relay_streams(
     }
 }
 
-/// Passes on our own stdin until its end. It is read on a thread: a file or a terminal cannot be waited for otherwise,
-/// and the thread does not keep a finished command waiting, because the process just ends.
-async fn pass_in(mut stdin: Box<dyn AsyncWrite + Send + Unpin>) {
+/// Relays our stdin until its end. A thread reads it, because files and terminals cannot be polled; a finished command
+/// does not wait for the thread, because the process just exits.
+async fn relay_stdin(mut stdin: Box<dyn AsyncWrite + Send + Unpin>) {
     if is_null_device() {
         return;
     }
     let (sender, mut chunks) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || read_stdin(&sender));
     while let Some(bytes) = chunks.recv().await {
-        // A command that does not read its input is within its rights.
+        // A command need not read its input.
         if stdin.write_all(&bytes).await.is_err() {
             return;
         }
@@ -253,7 +253,7 @@ fn read_stdin(sender: &tokio::sync::mpsc::Sender<Vec<u8>>) {
     }
 }
 
-/// Whether there is nothing to be read, which saves a thread.
+/// Whether stdin is the null device, for which no thread is needed.
 fn is_null_device() -> bool {
     let of = |path: &str| {
         std::fs::metadata(path).ok().map(|metadata| std::os::unix::fs::MetadataExt::rdev(&metadata))
@@ -270,23 +270,23 @@ async fn interruption() {
     }
 }
 
-/// The code of the command, or what stands for its end, said on stderr as well.
+/// Exit code of the command, or the code for how it ended, which is also logged.
 fn exit_of(outcome: &ExecOutcome, arguments: &SandboxRunArguments) -> MenaceExit {
     if outcome.timed_out {
         let limit = arguments.timeout.unwrap_or_default();
-        tracing::warn!("the command was killed: its {limit:?} were over");
+        tracing::warn!("the command was killed: it exceeded its timeout of {limit:?}");
         return MenaceExit::Program(124);
     }
     if outcome.cpu_exceeded {
         let limit = arguments.cpu_time.unwrap_or_default();
-        tracing::warn!("the command was killed: its {limit:?} of CPU time were used up");
+        tracing::warn!("the command was killed: it exceeded its limit of {limit:?} of CPU time");
         return MenaceExit::Program(124);
     }
     if outcome.disk_full {
-        tracing::warn!("the disk of the sandbox is full\nhint: a larger one comes with --disk and --memory");
+        tracing::warn!("the disk of the sandbox is full\nhint: raise --disk and --memory");
     }
     if outcome.oom {
-        tracing::warn!("a process of the command was killed: the memory of the sandbox was used up");
+        tracing::warn!("a process of the command was killed: the sandbox ran out of memory");
         if outcome.exit_code != Some(0) {
             return MenaceExit::Program(137);
         }

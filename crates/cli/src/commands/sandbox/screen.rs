@@ -1,4 +1,4 @@
-//! The terminal at which menace was started, lent to a command that has one in its sandbox.
+//! The terminal of menace in raw mode, for a command that has a terminal in its sandbox.
 
 use std::io::IsTerminal;
 
@@ -7,40 +7,41 @@ use menace_model::sandbox::TerminalSize;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Our terminal, which passes on every key as it is until this is dropped.
+/// Our terminal in raw mode; the previous mode is restored on drop.
 pub(super) struct RawTerminal {
     before: Termios,
     resized: Signal,
 }
 
 impl RawTerminal {
-    /// Takes the terminal; nothing if we have none, or only half of one.
+    /// Switches the terminal to raw mode; `None` unless both stdin and stdout are terminals.
     pub(super) fn take() -> anyhow::Result<Option<Self>> {
         if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
             return Ok(None);
         }
-        let resized =
-            signal(SignalKind::window_change()).context("failed to wait for changes of the size")?;
-        let before = tcgetattr(std::io::stdin()).context("failed to ask the terminal how it is set")?;
+        let resized = signal(SignalKind::window_change())
+            .context("failed to listen for changes of the terminal size")?;
+        let before = tcgetattr(std::io::stdin()).context("failed to read the terminal mode")?;
         let mut raw = before.clone();
         raw.make_raw();
-        tcsetattr(std::io::stdin(), OptionalActions::Drain, &raw).context("failed to set the terminal")?;
+        tcsetattr(std::io::stdin(), OptionalActions::Drain, &raw)
+            .context("failed to switch the terminal to raw mode")?;
         Ok(Some(Self { before, resized }))
     }
 
-    /// How large it is.
+    /// Size of the terminal.
     pub(super) fn size() -> TerminalSize {
-        let usual = TerminalSize::default();
-        // A terminal that does not know its size says that it has none.
+        let default_size = TerminalSize::default();
+        // A terminal that does not know its size reports zero.
         match tcgetwinsize(std::io::stdout()) {
             Ok(size) if size.ws_row > 0 && size.ws_col > 0 => {
                 TerminalSize { columns: size.ws_col, rows: size.ws_row }
             }
-            _ => usual,
+            _ => default_size,
         }
     }
 
-    /// Waits until its size changes.
+    /// Waits until the size changes.
     pub(super) async fn resized(&mut self) -> TerminalSize {
         self.resized.recv().await;
         Self::size()
@@ -49,7 +50,7 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // There is nobody left whom it could be said.
-        let _is_as_before = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);
+        // An error cannot be reported any more.
+        let _restored = tcsetattr(std::io::stdin(), OptionalActions::Drain, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! `menace __keep`: holds sandboxes until nobody needs that any more.
+//! `menace __keep`: the sandbox daemon, which owns sandboxes until it has been unused for a while.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use menace_app::calling::{container_user, docker_options, runtime};
 
-/// How long it stays without sandboxes and without anybody who asks: longer than a server takes to be started again.
+/// Time after which a daemon without sandboxes and requests exits: longer than the restart of a server takes.
 const LINGER: Duration = Duration::from_secs(15);
 
 pub(in crate::commands) fn run(
     configuration: &Configuration,
     arguments: &SandboxDaemonArguments,
 ) -> anyhow::Result<MenaceExit> {
-    // Neither Ctrl-C in the terminal of who started it nor the end of that terminal are meant for it. Who is the leader of its
-    // session already was started by hand.
+    // A Ctrl-C in the terminal of the starting process, or the end of that terminal, must not stop the daemon. The call
+    // fails for a session leader, which was started by hand.
     let _ = rustix::process::setsid();
     let data = configuration.data_directory();
-    std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
-    let place = DaemonEndpoint::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
+    std::fs::create_dir_all(&data).with_context(|| format!("failed to create {}", data.display()))?;
+    let endpoint = DaemonEndpoint::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
     let settings = configuration.settings();
     let backend: BackendName = arguments.backend.into();
     let pool = pool_options(&settings.pool, &settings.docker, &data, backend)?;
@@ -50,10 +50,10 @@ pub(in crate::commands) fn run(
         at_start: at_start.into_iter().collect(),
         overlays: Some(overlays(configuration)),
     };
-    let machine =
-        LocalBackendStarter { owner: place.name().to_owned(), docker: settings.docker.clone(), pool };
-    let holding = DaemonOptions {
-        backends: RunningBackends::new(Box::new(machine), backend),
+    let starter =
+        LocalBackendStarter { owner: endpoint.name().to_owned(), docker: settings.docker.clone(), pool };
+    let options = DaemonOptions {
+        backends: RunningBackends::new(Box::new(starter), backend),
         limits: ServiceLimits {
             sandboxes: arguments.max_sandboxes,
             lifetime: arguments.max_lifetime,
@@ -65,15 +65,15 @@ pub(in crate::commands) fn run(
         cleaning,
         alerts: dispatcher(configuration),
         linger: LINGER,
-        place,
+        place: endpoint,
     };
     runtime()?.block_on(async {
-        run_daemon(holding).await.context("failed to hold sandboxes")?;
+        run_daemon(options).await.context("the sandbox daemon failed")?;
         Ok(MenaceExit::Done)
     })
 }
 
-/// How containers wait. Where the service makes containers, those of its usual kind wait before anybody has asked.
+/// Options of the container pool. If docker is the default backend, default containers are started in advance.
 fn pool_options(
     pool: &PoolSettings,
     docker: &DockerSettings,
@@ -81,7 +81,7 @@ fn pool_options(
     backend: BackendName,
 ) -> anyhow::Result<PoolOptions> {
     let data = std::path::absolute(data)?;
-    let at = |named: &Option<PathBuf>, usual: &str| Some(named.clone().unwrap_or_else(|| data.join(usual)));
+    let at = |path: &Option<PathBuf>, default: &str| Some(path.clone().unwrap_or_else(|| data.join(default)));
     let usual = SandboxSpec {
         user: container_user(docker)?.unwrap_or_default(),
         ..CreateSandboxRequest::default().spec()
@@ -102,9 +102,9 @@ fn pool_options(
     })
 }
 
-/// Backends of this machine.
+/// Starter of the backends of this machine.
 struct LocalBackendStarter {
-    /// Whose containers they are: those of this data directory.
+    /// Owner of the containers: the name of the data directory's endpoint.
     owner: String,
     docker: DockerSettings,
     pool: PoolOptions,

@@ -1,4 +1,4 @@
-//! `menace keys`: who may ask the service from elsewhere.
+//! `menace keys`: API keys of the sandbox service.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
 use menace_app::tracking::lock;
 
-/// `api_keys.json`.
+/// Content of `api_keys.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct ApiKeyFile {
     version: u32,
@@ -44,9 +44,9 @@ pub(super) fn read(configuration: &Configuration) -> anyhow::Result<Vec<ApiKey>>
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
     };
-    // A file that cannot be read must not mean that no key is needed.
+    // An unreadable file must not disable authentication.
     let file: ApiKeyFile =
-        serde_json::from_str(&text).with_context(|| format!("{} cannot be understood", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("failed to parse {}", path.display()))?;
     Ok(file.keys)
 }
 
@@ -54,14 +54,15 @@ fn path(configuration: &Configuration) -> PathBuf {
     configuration.data_directory().join("api_keys.json")
 }
 
-/// Changes the file as a whole, one process after the other.
+/// Replaces the file under a lock.
 fn change<T>(
     configuration: &Configuration,
     change: impl FnOnce(&mut Vec<ApiKey>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let path = path(configuration);
     let directory = configuration.data_directory();
-    std::fs::create_dir_all(&directory).with_context(|| format!("failed to make {}", directory.display()))?;
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("failed to create {}", directory.display()))?;
     let _lock = lock(&path)?;
     let mut keys = read(configuration)?;
     let changed = change(&mut keys)?;
@@ -97,7 +98,7 @@ fn create(configuration: &Configuration, arguments: &KeysCreateArguments) -> any
     if arguments.output.json {
         return print_json(&json!({ "key": text, "id": id }));
     }
-    note("this is the only time that the key is shown");
+    note("store the key now; it is not shown again");
     print(&format!("{text}\n"))
 }
 
@@ -121,7 +122,7 @@ fn list(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
         return print_json(&keys.iter().map(shown).collect::<Vec<_>>());
     }
     if keys.is_empty() {
-        note("no keys; menace keys create makes one");
+        note("no keys; create one with: menace keys create");
         return Ok(());
     }
     let mut table = TextTable::new(&[
@@ -162,6 +163,6 @@ fn revoke(configuration: &Configuration, which: &str, json: bool) -> anyhow::Res
     if json {
         return print_json(&json!({ "revoked": id }));
     }
-    note(&format!("mnc_{id}_… opens nothing any more; a server that runs knows it within a second"));
+    note(&format!("revoked mnc_{id}_…; a running server rejects it within a second"));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The sandbox service: the process that lets callers in, the one that holds sandboxes, and keys.
+//! The sandbox service: the gateway, the sandbox daemon, the MCP server, and API keys.
 
 mod keep;
 mod keys;
@@ -19,17 +19,18 @@ use menace_server::daemon::{DaemonConnector, DaemonEndpoint};
 use crate::arguments::{BackendChoice, SandboxDaemonArguments};
 use crate::configuration::Configuration;
 
-/// The way to the process that holds the sandboxes of the data directory. It is started with these options if it is not there.
-pub(in crate::commands) fn keeper(
+/// Connector to the sandbox daemon of the data directory, which is started with these options if it does not run.
+pub(in crate::commands) fn daemon_connector(
     configuration: &Configuration,
     options: &SandboxDaemonArguments,
 ) -> anyhow::Result<DaemonConnector> {
     let data = configuration.data_directory();
-    std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
-    let place = DaemonEndpoint::of(&data)
-        .with_context(|| format!("failed to find a place for the sandboxes of {}", data.display()))?;
+    std::fs::create_dir_all(&data).with_context(|| format!("failed to create {}", data.display()))?;
+    let endpoint = DaemonEndpoint::of(&data).with_context(|| {
+        format!("failed to find the endpoint of the sandbox daemon for {}", data.display())
+    })?;
     let data = std::path::absolute(&data)?;
-    let executable = std::env::current_exe().context("failed to find the program itself")?;
+    let executable = std::env::current_exe().context("failed to find the menace executable")?;
     let mut command: Vec<OsString> =
         vec![executable.into(), KEEP.into(), "--data-dir".into(), (&data).into()];
     let backend = match options.backend {
@@ -45,19 +46,19 @@ pub(in crate::commands) fn keeper(
             command.extend([flag.into(), format!("{}ms", time.as_millis()).into()]);
         }
     }
-    Ok(DaemonConnector::new(place, command, data.join("keeper.log")))
+    Ok(DaemonConnector::new(endpoint, command, data.join("keeper.log")))
 }
 
-/// The hidden command of the process that holds sandboxes.
+/// The hidden command of the sandbox daemon.
 const KEEP: &str = "__keep";
 
-/// Asks whoever holds the sandboxes of the data directory.
+/// Client of the sandbox daemon of the data directory.
 pub(in crate::commands) fn client(configuration: &Configuration) -> anyhow::Result<DaemonClient> {
-    let usual = SandboxDaemonArguments {
+    let defaults = SandboxDaemonArguments {
         backend: configuration.settings().docker.backend.into(),
         max_sandboxes: None,
         max_lifetime: None,
         idle_timeout: None,
     };
-    Ok(DaemonClient::new(keeper(configuration, &usual)?))
+    Ok(DaemonClient::new(daemon_connector(configuration, &defaults)?))
 }

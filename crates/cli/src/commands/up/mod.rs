@@ -1,4 +1,4 @@
-//! `menace up`: the loop and the services beside it, each a process of its own, started again when it fails.
+//! `menace up`: `auto` and its services, each in its own process and restarted when it fails.
 
 mod patience;
 mod rotating;
@@ -23,11 +23,11 @@ use menace_app::improve::unfinished;
 pub(super) fn run(configuration: &Configuration, arguments: &UpArguments) -> anyhow::Result<MenaceExit> {
     let data = configuration.data_directory();
     let logs = data.join("logs");
-    // Two of them would start everything twice.
-    std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
-    let lock = std::fs::File::create(data.join("up.lock")).context("failed to make up.lock")?;
+    // A second supervisor would start every service twice.
+    std::fs::create_dir_all(&data).with_context(|| format!("failed to create {}", data.display()))?;
+    let lock = std::fs::File::create(data.join("up.lock")).context("failed to create up.lock")?;
     if lock.try_lock().is_err() {
-        let problem = format!("menace up runs already for {}", data.display());
+        let problem = format!("menace up is already running for {}", data.display());
         return Err(RequestError::Tracking(problem).into());
     }
     let alerts = dispatcher(configuration);
@@ -39,16 +39,16 @@ pub(super) fn run(configuration: &Configuration, arguments: &UpArguments) -> any
             running.spawn(async move { service.supervise(&logs, &alerts, end).await });
         }
         if !arguments.no_serve && arguments.port != 0 {
-            note(&format!("the API and the dashboard: http://127.0.0.1:{}", arguments.port));
+            note(&format!("API and dashboard: http://127.0.0.1:{}", arguments.port));
         }
-        note(&format!("logs are in {}", logs.display()));
-        let told = menace_server::shutdown_signal()?;
-        tokio::pin!(told);
+        note(&format!("logs: {}", logs.display()));
+        let shutdown = menace_server::shutdown_signal()?;
+        tokio::pin!(shutdown);
         let mut exit = MenaceExit::Done;
         loop {
             tokio::select! {
-                () = &mut told, if !*stop.borrow() => {
-                    note("ending: what is being proved is finished");
+                () = &mut shutdown, if !*stop.borrow() => {
+                    note("stopping; verifications in progress are finished first");
                     stop.send_replace(true);
                 }
                 ended = running.join_next() => match ended {
@@ -74,7 +74,7 @@ pub(super) fn dispatcher(configuration: &Configuration) -> AlertDispatcher {
     }
 }
 
-/// What the arguments and settings ask for.
+/// Services that the arguments and settings enable.
 async fn services(
     configuration: &Configuration,
     arguments: &UpArguments,
@@ -86,8 +86,8 @@ async fn services(
     };
     let path = configuration.repository(arguments.repository.as_deref());
     let repository = path.display().to_string();
-    // What has a process of its own here is not beside the loop as well.
-    let alone = vec![("EXPORT_SYNERGY_METRICS", "0"), ("AUTO_TRAIN_SYNERGY", "0")];
+    // The supervisor starts these as services, so `auto` must not start them too.
+    let disabled = vec![("EXPORT_SYNERGY_METRICS", "0"), ("AUTO_TRAIN_SYNERGY", "0")];
     let mut services = Vec::new();
     if !arguments.no_serve {
         services.push(SupervisedService {
@@ -99,7 +99,7 @@ async fn services(
         });
     }
     if !arguments.no_loop {
-        // One that ended with the machine, or with its user, is gone on with.
+        // A run that was interrupted, such as by a reboot, is resumed.
         let unfinished = unfinished(configuration.app(), &path).await?.map(|id| id.to_string());
         services.push(SupervisedService {
             name: "loop",
@@ -108,7 +108,7 @@ async fn services(
                 None => with_data(&["auto", &repository]),
             },
             again: Some(with_data(&["auto", "--recover"])),
-            variables: alone,
+            variables: disabled,
             may_end: true,
         });
     }

@@ -1,41 +1,41 @@
-//! When something that ended is started again, and when somebody has to know.
+//! Delays between restarts of a service, and when to send an alert.
 
 use std::time::Duration;
 
-/// How long is waited after the first end, and at most.
+/// Delay after the first exit, and the longest delay.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(1);
-/// What ran so long is well again: the next end is a first one.
-const WELL: Duration = Duration::from_mins(1);
-/// After so many ends in a row somebody is told, and each time that many more have passed.
-const TELL: u32 = 3;
+/// A service that ran this long is healthy: its next exit counts as the first.
+const HEALTHY: Duration = Duration::from_mins(1);
+/// An alert is sent after this many exits in a row, and again after as many more.
+const ALERT_EVERY: u32 = 3;
 
-/// How often something ended in a row.
+/// Number of exits of a service in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RestartBackoff {
     ends: u32,
 }
 
-/// What is done about an end.
+/// Reaction to an exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestartDecision {
-    /// How long is waited before the next start.
+    /// Delay before the next start.
     pub(super) wait: Duration,
-    /// How often it ended in a row.
+    /// Number of exits in a row.
     pub(super) ends: u32,
-    /// Whether somebody has to know.
-    pub(super) tell: bool,
+    /// Whether to send an alert.
+    pub(super) alert: bool,
 }
 
 impl RestartBackoff {
-    /// It ended after it ran so long.
+    /// Counts an exit after the service `ran` this long.
     pub(super) fn ended_after(&mut self, ran: Duration) -> RestartDecision {
-        if ran >= WELL {
+        if ran >= HEALTHY {
             self.ends = 0;
         }
         self.ends += 1;
         let wait = FIRST.saturating_mul(2_u32.saturating_pow(self.ends - 1)).min(LONGEST);
-        RestartDecision { wait, ends: self.ends, tell: self.ends.is_multiple_of(TELL) }
+        RestartDecision { wait, ends: self.ends, alert: self.ends.is_multiple_of(ALERT_EVERY) }
     }
 }
 
@@ -44,16 +44,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_waited_longer_and_longer_until_it_was_well() {
-        let mut patience = RestartBackoff::default();
+    fn delays_double_until_the_service_was_healthy() {
+        let mut backoff = RestartBackoff::default();
         let seconds = Duration::from_secs;
-        let waits: Vec<u64> = (0..8).map(|_| patience.ended_after(seconds(2)).wait.as_secs()).collect();
+        let waits: Vec<u64> = (0..8).map(|_| backoff.ended_after(seconds(2)).wait.as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(
-            patience.ended_after(seconds(60)),
-            RestartDecision { wait: seconds(1), ends: 1, tell: false }
+            backoff.ended_after(seconds(60)),
+            RestartDecision { wait: seconds(1), ends: 1, alert: false }
         );
-        assert!(!patience.ended_after(seconds(1)).tell);
-        assert!(patience.ended_after(seconds(1)).tell);
+        assert!(!backoff.ended_after(seconds(1)).alert);
+        assert!(backoff.ended_after(seconds(1)).alert);
     }
 }

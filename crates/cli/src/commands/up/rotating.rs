@@ -1,15 +1,15 @@
-//! Logs of services: files that do not grow for ever. A library would bring compression, a clock and threads of its own for what
-//! are three renames.
+//! Log files of services, rotated by size. A library would bring compression, a clock and threads of its own for three
+//! renames.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// How large a file becomes, and how many older ones are kept.
+/// Maximum size of a file, and number of older files that are kept.
 pub(super) const LARGEST: u64 = 1 << 20;
 pub(super) const ARCHIVES: u32 = 3;
 
-/// A file to which lines are added; `name.1` is what was there before, up to `name.3`.
+/// Append-only log file; `name.1` to `name.3` are the older files.
 pub(super) struct RotatingLog {
     path: PathBuf,
     file: File,
@@ -18,7 +18,7 @@ pub(super) struct RotatingLog {
 }
 
 impl RotatingLog {
-    /// Goes on with a file.
+    /// Opens a log file for appending.
     pub(super) fn open(path: &Path, largest: u64) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
@@ -28,7 +28,7 @@ impl RotatingLog {
         Ok(Self { path: path.to_owned(), file, length, largest })
     }
 
-    /// Adds a line, which is in one file as a whole.
+    /// Appends a line, which is never split between two files.
     pub(super) fn line(&mut self, text: &[u8]) -> io::Result<()> {
         let length = text.len() as u64 + 1;
         if self.length > 0 && self.length + length > self.largest {
@@ -41,9 +41,9 @@ impl RotatingLog {
 
     fn rotate(&mut self) -> io::Result<()> {
         for number in (1..ARCHIVES).rev() {
-            move_if_there(&self.archive(number), &self.archive(number + 1))?;
+            rename_if_exists(&self.archive(number), &self.archive(number + 1))?;
         }
-        move_if_there(&self.path, &self.archive(1))?;
+        rename_if_exists(&self.path, &self.archive(1))?;
         *self = Self::open(&self.path, self.largest)?;
         Ok(())
     }
@@ -55,7 +55,7 @@ impl RotatingLog {
     }
 }
 
-fn move_if_there(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_if_exists(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         moved => moved,
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_lines_go_and_no_line_is_cut() {
+    fn old_lines_are_dropped_and_no_line_is_split() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("logs/loop.log");
         let mut log = RotatingLog::open(&path, 20).unwrap();

@@ -1,4 +1,4 @@
-//! One service: a process of ours, its log, and what happens when it ends.
+//! One service: its process, its log, and its restarts.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -16,38 +16,38 @@ use super::rotating::{LARGEST, RotatingLog};
 use crate::exit::MenaceExit;
 use crate::terminal::note;
 
-/// The process that a service belongs to: it ends with that.
+/// Variable with the process id of the supervisor; a service exits with its supervisor.
 pub(crate) const SUPERVISOR: &str = "MENACE_SUPERVISOR";
 
-/// What is to run.
+/// A service of `menace up`.
 #[derive(Debug, Clone)]
 pub(super) struct SupervisedService {
     pub(super) name: &'static str,
     pub(super) arguments: Vec<String>,
-    /// What it is started with again, if that is something else.
+    /// Arguments of a restart, if they differ.
     pub(super) again: Option<Vec<String>>,
-    /// Variables that differ from ours.
+    /// Environment variables that differ from ours.
     pub(super) variables: Vec<(&'static str, &'static str)>,
-    /// Whether an end without an error is its end.
+    /// Whether the service is done after a successful exit.
     pub(super) may_end: bool,
 }
 
-/// How a service came to its end.
+/// Final state of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServiceEnd {
-    /// It is done.
+    /// It finished its work.
     Done,
-    /// It was told to.
+    /// It was told to stop.
     Told,
-    /// It would be wrong again.
+    /// Its arguments or settings are wrong, so a restart would fail too.
     Wrong,
 }
 
-/// How long a service has to end by itself. A loop finishes what it proves.
+/// Time for a service to stop by itself; `auto` finishes its verifications.
 const GRACE: Duration = Duration::from_mins(1);
 
 impl SupervisedService {
-    /// Runs it, and again, until it is done or `end` is true.
+    /// Runs the service and restarts it until it is done or `end` is true.
     pub(super) async fn supervise(
         self,
         logs: &Path,
@@ -56,47 +56,48 @@ impl SupervisedService {
     ) -> anyhow::Result<ServiceEnd> {
         let mut log = RotatingLog::open(&logs.join(format!("{}.log", self.name)), LARGEST)
             .with_context(|| format!("failed to open the log of {} in {}", self.name, logs.display()))?;
-        let (mut patience, mut is_again) = (RestartBackoff::default(), false);
+        let (mut backoff, mut is_restart) = (RestartBackoff::default(), false);
         loop {
             let began = Instant::now();
-            let child = self.start(is_again)?;
-            note(&format!("{} runs{}", self.name, if is_again { " again" } else { "" }));
-            let Some(status) = self.attend(child, &mut log, &mut end).await? else {
+            let child = self.start(is_restart)?;
+            note(&format!("{} {}", self.name, if is_restart { "restarted" } else { "started" }));
+            let Some(status) = self.log_until_exit(child, &mut log, &mut end).await? else {
                 return Ok(ServiceEnd::Told);
             };
             if status.success() && self.may_end {
-                note(&format!("{} is done", self.name));
+                note(&format!("{} finished", self.name));
                 return Ok(ServiceEnd::Done);
             }
             let is_wrong = status.code() == Some(MenaceExit::Usage.code().into());
-            // There may be nothing to go on with: then it begins anew.
-            let is_wrong_again = is_wrong && is_again && self.again.is_some();
+            // There may be nothing to resume; then the next start is a fresh one.
+            let is_wrong_again = is_wrong && is_restart && self.again.is_some();
             if is_wrong && !is_wrong_again {
-                tracing::error!("{} cannot run as it is asked to; see {}", self.name, logs.display());
+                tracing::error!("{} has invalid arguments or settings; see {}", self.name, logs.display());
                 return Ok(ServiceEnd::Wrong);
             }
-            let answer = patience.ended_after(began.elapsed());
-            let times = answer.ends;
+            let decision = backoff.ended_after(began.elapsed());
+            let times = decision.ends;
             tracing::warn!(
-                "{} ended ({status}, {times} in a row); it is started again in {:?}",
+                "{} exited ({status}, {times} in a row); restarting it in {:?}",
                 self.name,
-                answer.wait
+                decision.wait
             );
-            if answer.tell {
-                let message = format!("{} ended {times} times in a row, at last with {status}", self.name);
+            if decision.alert {
+                let message =
+                    format!("{} exited {times} times in a row, the last time with {status}", self.name);
                 alerts.dispatch(&ServiceAlert::now("service.restarted", self.name, message)).await;
             }
             tokio::select! {
-                () = tokio::time::sleep(answer.wait) => {}
+                () = tokio::time::sleep(decision.wait) => {}
                 () = shutdown_requested(&mut end) => return Ok(ServiceEnd::Told),
             }
-            is_again = !is_wrong_again;
+            is_restart = !is_wrong_again;
         }
     }
 
-    fn start(&self, is_again: bool) -> anyhow::Result<Child> {
-        let arguments = self.again.as_ref().filter(|_| is_again).unwrap_or(&self.arguments);
-        let program = std::env::current_exe().context("failed to find this program")?;
+    fn start(&self, is_restart: bool) -> anyhow::Result<Child> {
+        let arguments = self.again.as_ref().filter(|_| is_restart).unwrap_or(&self.arguments);
+        let program = std::env::current_exe().context("failed to find the menace executable")?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -105,14 +106,14 @@ impl SupervisedService {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C at our terminal is for us, who tell the others.
+            // Ctrl-C in our terminal is for the supervisor, which stops the services.
             .process_group(0)
             .kill_on_drop(true);
         command.spawn().with_context(|| format!("failed to start {}", self.name))
     }
 
-    /// Writes down what it says until it ends; nothing if it was told to.
-    async fn attend(
+    /// Logs the output of the service until it exits; `None` if it was told to stop.
+    async fn log_until_exit(
         &self,
         mut child: Child,
         log: &mut RotatingLog,
@@ -121,7 +122,7 @@ impl SupervisedService {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let mut lines = ServiceOutputLines::of(stdout, stderr);
         let mut deadline = None;
-        let mut is_told = false;
+        let mut is_stopping = false;
         loop {
             tokio::select! {
                 Some(line) = lines.next() => log.line(&line).with_context(|| format!("failed to write the log of {}", self.name))?,
@@ -130,18 +131,18 @@ impl SupervisedService {
                     while let Some(line) = lines.next().await {
                         log.line(&line)?;
                     }
-                    return Ok((!is_told).then_some(status));
+                    return Ok((!is_stopping).then_some(status));
                 }
-                () = shutdown_requested(end), if !is_told => {
-                    is_told = true;
+                () = shutdown_requested(end), if !is_stopping => {
+                    is_stopping = true;
                     deadline = Some(tokio::time::Instant::now() + GRACE);
                     if let Some(pid) = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
-                        // It may have ended this very moment.
+                        // It may have exited in this moment.
                         let _ = kill_process(pid, Signal::INT);
                     }
                 }
                 () = until(deadline) => {
-                    tracing::warn!("{} did not end within {GRACE:?} and is killed", self.name);
+                    tracing::warn!("{} did not stop within {GRACE:?}; killing it", self.name);
                     child.start_kill()?;
                     deadline = None;
                 }
@@ -150,9 +151,9 @@ impl SupervisedService {
     }
 }
 
-/// Waits until everything is to end.
+/// Waits until the supervisor stops.
 async fn shutdown_requested(end: &mut watch::Receiver<bool>) {
-    // Who tells may be gone, which is the same.
+    // A dropped sender means the same.
     let _ = end.wait_for(|end| *end).await;
 }
 
@@ -163,7 +164,7 @@ async fn until(deadline: Option<tokio::time::Instant>) {
     }
 }
 
-/// Lines of both streams, as they come.
+/// Lines of both streams, in the order of their arrival.
 struct ServiceOutputLines {
     lines: tokio::sync::mpsc::Receiver<Vec<u8>>,
 }
@@ -175,10 +176,10 @@ impl ServiceOutputLines {
     ) -> Self {
         let (sender, lines) = tokio::sync::mpsc::channel(64);
         if let Some(stdout) = stdout {
-            tokio::spawn(pass_on(stdout, sender.clone()));
+            tokio::spawn(forward_lines(stdout, sender.clone()));
         }
         if let Some(stderr) = stderr {
-            tokio::spawn(pass_on(stderr, sender));
+            tokio::spawn(forward_lines(stderr, sender));
         }
         Self { lines }
     }
@@ -188,14 +189,14 @@ impl ServiceOutputLines {
     }
 }
 
-/// The longest line that is kept in one piece.
-const LONGEST_LINE: usize = 64 << 10;
+/// Size of the read buffer, enough for almost every line.
+const READ_BUFFER: usize = 64 << 10;
 
-async fn pass_on(stream: impl AsyncRead + Unpin, lines: tokio::sync::mpsc::Sender<Vec<u8>>) {
-    let mut reader = BufReader::with_capacity(LONGEST_LINE, stream);
+async fn forward_lines(stream: impl AsyncRead + Unpin, lines: tokio::sync::mpsc::Sender<Vec<u8>>) {
+    let mut reader = BufReader::with_capacity(READ_BUFFER, stream);
     loop {
         let mut line = Vec::new();
-        // A stream that cannot be read any more has ended.
+        // A read error counts as the end of the stream.
         match reader.read_until(b'\n', &mut line).await {
             Ok(1..) => {}
             _ => return,

@@ -20,12 +20,12 @@ pub(super) fn run(
         roi: arguments.roi,
         synergy: arguments.synergy,
     };
-    let wave = runtime()?.block_on(impact(configuration.app(), &request))?;
+    let impacts = runtime()?.block_on(impact(configuration.app(), &request))?;
     if arguments.output.json {
-        print_json(&json!({"version": 1, "workflow": arguments.workflow, "impact": wave}))?;
+        print_json(&json!({"version": 1, "workflow": arguments.workflow, "impact": impacts}))?;
         return Ok(MenaceExit::Done);
     }
-    let mut rows: Vec<(&String, &WorkflowImpact)> = wave.iter().collect();
+    let mut rows: Vec<(&String, &WorkflowImpact)> = impacts.iter().collect();
     rows.sort_by(|a, b| {
         a.1.distance.cmp(&b.1.distance).then_with(|| b.1.roi.abs().total_cmp(&a.1.roi.abs()))
     });

@@ -60,8 +60,8 @@ pub(super) fn trajectory(
     if arguments.common.output.json {
         print_json(&report)?;
     } else {
-        let outlook = tables::outlook(report.outlook.as_ref());
-        print(&(tables::trajectory(&report.workflow, &report.stages) + &outlook))?;
+        let forecast = tables::forecast(report.outlook.as_ref());
+        print(&(tables::trajectory(&report.workflow, &report.stages) + &forecast))?;
     }
     let fails = report.stages.iter().any(|row| row.failure.is_some());
     Ok(if fails { MenaceExit::Found } else { MenaceExit::Done })

@@ -3,7 +3,7 @@
 use menace_app::workflows::{TrajectoryStageRow, WorkflowRow, WorkflowScenarioRow};
 use menace_tracker::foresight::{TrendRisk, WorkflowForecast};
 
-use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, grouped, shortened, styled};
+use crate::terminal::{ColumnAlignment, TableCell, TextStyle, TextTable, count, grouped, shortened, styled};
 
 fn signed(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:+.3}"))
@@ -21,9 +21,9 @@ pub(super) fn scenarios(name: &str, rows: &[WorkflowScenarioRow], worst: Option<
     let mut table = TextTable::new(&[
         ("scenario", ColumnAlignment::Left),
         ("ROI on − off", ColumnAlignment::Right),
-        ("R", ColumnAlignment::Right),
+        ("robustness", ColumnAlignment::Right),
         ("95 %", ColumnAlignment::Left),
-        ("times", ColumnAlignment::Right),
+        ("repetitions", ColumnAlignment::Right),
         ("", ColumnAlignment::Left),
     ]);
     for row in rows {
@@ -54,7 +54,7 @@ pub(super) fn trajectory(name: &str, rows: &[TrajectoryStageRow]) -> String {
         ("resilience", ColumnAlignment::Right),
         ("degradation", ColumnAlignment::Right),
         ("stability", ColumnAlignment::Right),
-        ("times", ColumnAlignment::Right),
+        ("repetitions", ColumnAlignment::Right),
         ("", ColumnAlignment::Left),
     ]);
     for row in rows {
@@ -80,12 +80,12 @@ pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
     let mut text = String::new();
     for row in rows {
         text.push_str(&format!(
-            "{}  ROI {} · R {} ({}) · {} times\n",
+            "{}  ROI {} · robustness {} ({}) · {}\n",
             styled(&row.workflow, TextStyle::Bold),
             signed(row.roi),
             share(row.cell.robustness),
             interval(row.cell.interval),
-            row.cell.n,
+            count(row.cell.n, "repetition"),
         ));
         text.push_str(&steps(row));
         if !row.synergy.is_empty() {
@@ -96,28 +96,28 @@ pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
     text
 }
 
-/// Metrics by scenarios, only those that differ together from alone.
+/// Synergy by metric and scenario; metrics without synergy are only listed by name.
 fn synergy(row: &WorkflowRow) -> String {
     let mut columns = vec![("synergy", ColumnAlignment::Left), ("overall", ColumnAlignment::Right)];
     columns.extend(row.scenario_synergy.keys().map(|scenario| (scenario.as_str(), ColumnAlignment::Right)));
     let mut table = TextTable::new(&columns);
-    let differs = |figure: Option<&f64>| figure.is_some_and(|value| value.abs() >= 5e-4);
+    let differs = |value: Option<&f64>| value.is_some_and(|value| value.abs() >= 5e-4);
     let mut same = Vec::new();
     for (metric, overall) in &row.synergy {
         let name = metric.trim_start_matches("synergy_");
         let under: Vec<Option<&f64>> = row.scenario_synergy.values().map(|all| all.get(metric)).collect();
-        if !differs(Some(overall)) && !under.iter().any(|figure| differs(*figure)) {
+        if !differs(Some(overall)) && !under.iter().any(|value| differs(*value)) {
             same.push(name);
             continue;
         }
         let mut cells: Vec<TableCell> = vec![name.to_owned().into(), signed(Some(*overall)).into()];
-        cells.extend(under.into_iter().map(|figure| signed(figure.copied()).into()));
+        cells.extend(under.into_iter().map(|value| signed(value.copied()).into()));
         table.row(cells);
     }
     let same = if same.is_empty() {
         String::new()
     } else {
-        format!("{}\n", styled(format!("the same together and alone: {}", same.join(", ")), TextStyle::Dim))
+        format!("{}\n", styled(format!("no synergy: {}", same.join(", ")), TextStyle::Dim))
     };
     format!("{}{same}", table.text())
 }
@@ -133,7 +133,7 @@ fn steps(row: &WorkflowRow) -> String {
     for step in &row.cell.steps {
         let crashes = match step.crash_frequency {
             Some(frequency) => format!("{:.0} % of {}", frequency * 100.0, step.calls),
-            None => "not made".to_owned(),
+            None => "not called".to_owned(),
         };
         let result = match &step.failure {
             Some(failure) => TableCell::styled(shortened(failure, 60), TextStyle::Bad),
@@ -152,24 +152,24 @@ fn steps(row: &WorkflowRow) -> String {
     table.text()
 }
 
-/// What is to be expected of a workflow, in a line.
-pub(super) fn outlook(outlook: Option<&WorkflowForecast>) -> String {
-    let title = styled("Outlook", TextStyle::Bold);
-    let Some(outlook) = outlook else {
-        return format!("\n{title}  too few trajectories yet: three say something\n");
+/// Forecast of a workflow in one line.
+pub(super) fn forecast(forecast: Option<&WorkflowForecast>) -> String {
+    let title = styled("Forecast", TextStyle::Bold);
+    let Some(forecast) = forecast else {
+        return format!("\n{title}  too few trajectories yet; at least three are needed\n");
     };
-    let risk = match outlook.risk {
+    let risk = match forecast.risk {
         TrendRisk::Stable => "stable",
         TrendRisk::SlowDecay => "slow decay",
         TrendRisk::Volatile => "volatile",
         TrendRisk::ImmediateCollapse => "immediate collapse risk",
     };
-    let brittle = if outlook.brittle { ", brittle" } else { "" };
+    let brittle = if forecast.brittle { ", brittle" } else { "" };
     let collapse =
-        outlook.collapse_in.map_or(String::new(), |cycles| format!(", nothing left in {cycles:.0} cycles"));
-    let source = if outlook.from_template { ", from a template" } else { "" };
+        forecast.collapse_in.map_or(String::new(), |cycles| format!(", ROI 0 in {cycles:.0} cycles"));
+    let source = if forecast.from_template { ", from a template" } else { "" };
     format!(
-        "\n{title}  {risk}{brittle}: {:+.3} ROI in a cycle, varying by {:.3}{collapse}, from {} cycles{source}\n",
-        outlook.slope, outlook.volatility, outlook.cycles
+        "\n{title}  {risk}{brittle}: {:+.3} ROI per cycle, volatility {:.3}{collapse}, from {} cycles{source}\n",
+        forecast.slope, forecast.volatility, forecast.cycles
     )
 }

@@ -181,12 +181,12 @@ async fn descriptions(fixture: &ZygoteFixture) {
 async fn constructions(fixture: &ZygoteFixture) {
     let class = |arguments| Recipe::New { class: "contract:Cart".into(), arguments, keywords: Vec::new() };
     let recipes = vec![class(vec![Recipe::text("a")]), class(Vec::new()), Recipe::None];
-    let build = |module: &str| {
+    let build_in = |module: &str| {
         HarnessRequest::Build(BuildRequest { module: module.into(), recipes: recipes.clone() })
     };
-    let HarnessReply::Build(built) = reply(fixture, build("contract")).await else { panic!() };
+    let HarnessReply::Build(built) = reply(fixture, build_in("contract")).await else { panic!() };
     assert_eq!(built.done().unwrap().made, [true, false, true]);
-    let HarnessReply::Build(failed) = reply(fixture, build("broken")).await else { panic!() };
+    let HarnessReply::Build(failed) = reply(fixture, build_in("broken")).await else { panic!() };
     assert!(matches!(failed, StagedReply::Import { .. }), "{failed:?}");
 }
 

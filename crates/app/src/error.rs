@@ -164,7 +164,11 @@ impl ErrorDetails for AppError {
             Self::Id(error) => error.hint(),
             Self::ForeignFile { .. } => Some("move the file away, or choose another --data-dir".into()),
             Self::StoredRun { .. } => Some("start a new run".into()),
-            Self::File { .. } | Self::Host { .. } | Self::Encode(_) | Self::HarnessReply(_) | Self::Task(_) => None,
+            Self::File { .. }
+            | Self::Host { .. }
+            | Self::Encode(_)
+            | Self::HarnessReply(_)
+            | Self::Task(_) => None,
         }
     }
 }

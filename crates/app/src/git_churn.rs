@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn a_directory_without_git_and_a_repository_without_commits_are_told_apart() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(ask_git(directory.path()).unwrap_err(), "not a git repository");
+        assert_eq!(run_git_log(directory.path()).unwrap_err(), "not a git repository");
         assert!(git(directory.path()).args(["init", "--quiet"]).status().unwrap().success());
-        let without_commits = ask_git(directory.path()).unwrap_err();
+        let without_commits = run_git_log(directory.path()).unwrap_err();
         assert_ne!(without_commits, "not a git repository");
         assert!(is_repository(directory.path()));
     }

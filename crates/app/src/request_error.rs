@@ -116,9 +116,6 @@ pub enum RequestError {
     /// The file in `SANDBOX_MODEL_REPLAY` does not exist.
     #[error("SANDBOX_MODEL_REPLAY: no file {0}")]
     ModelReplay(PathBuf),
-    /// The address of the store of patch scores is invalid.
-    #[error("invalid PATCH_SCORE_BACKEND_URL: {0}")]
-    PatchScoreStore(String),
     /// A query of a history or of a workflow graph is invalid.
     #[error("{0}")]
     Tracking(String),
@@ -148,7 +145,6 @@ impl ErrorDetails for RequestError {
             | Self::MetricsFile { .. }
             | Self::SynergyWeight { .. }
             | Self::ModelReplay(_)
-            | Self::PatchScoreStore(_)
             | Self::Tracking(_)
             | Self::Retention(_) => ErrorClass::Usage,
         }
@@ -187,7 +183,6 @@ impl ErrorDetails for RequestError {
             | Self::MetricsFile { .. }
             | Self::SynergyWeight { .. }
             | Self::ModelReplay(_)
-            | Self::PatchScoreStore(_)
             | Self::Retention(_) => return None,
         })
     }

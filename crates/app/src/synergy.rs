@@ -58,7 +58,10 @@ pub fn read_weights(file: &Path) -> Result<SynergyWeights, AppError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SynergyWeights::default()),
         result => result.file("read", file)?,
     };
-    let invalid = |error: SynergyWeightsError| RequestError::Rules { path: file.to_owned(), problem: error.to_string() };
+    let invalid = |error: SynergyWeightsError| RequestError::Rules {
+        path: file.to_owned(),
+        problem: error.to_string(),
+    };
     Ok(SynergyWeights::read(&text).map_err(invalid)?)
 }
 

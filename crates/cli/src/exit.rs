@@ -184,16 +184,6 @@ impl ErrorDetails for ConfigurationError {
     }
 }
 
-impl ErrorDetails for BenchError {
-    fn class(&self) -> ErrorClass {
-        ErrorClass::Environment
-    }
-
-    fn hint(&self) -> Option<String> {
-        hint_in_text(self)
-    }
-}
-
 /// The hint of an error of this crate, which still has it on a line of its own in its text.
 fn hint_in_text(error: &impl Error) -> Option<String> {
     error.to_string().split_once(HINT).map(|(_, hint)| hint.to_owned())

@@ -1,6 +1,5 @@
 //! One fake sandbox.
 
-use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::archive;
 use crate::backend::{no_network, refused};
 use crate::environment;
-use crate::error_number::reason;
+use crate::error_number;
 use crate::file_system::FakeFileNode;
 use crate::invocation::FakeInvocation;
 use crate::machine::FakeMachine;

@@ -31,9 +31,10 @@ pub(crate) async fn call_plugin<T: Clone>(
 ) -> Result<Result<T, String>, AppError> {
     let outcome = calling.executor.execute(&CallSpec::new(request).timeout(timeout)).await?;
     let Some(reply) = outcome.reply else {
-        return Ok(Err(match outcome.timed_out {
-            true => format!("timed out after {} s", timeout.as_secs()),
-            false => "exited without a reply".to_owned(),
+        return Ok(Err(if outcome.timed_out {
+            format!("timed out after {} s", timeout.as_secs())
+        } else {
+            "exited without a reply".to_owned()
         }));
     };
     if let HarnessReply::Malformed { problem } = &reply {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::FileContext;
-use crate::{AppContext, AppError, AppEvent, RequestError};
+use crate::{AppContext, AppError, AppEvent};
 use menace_analysis::write_atomically;
 use menace_engine::alignment::{AlignmentBaseline, AlignmentRules};
 use menace_engine::scores::ScorePublisher;
@@ -49,6 +49,5 @@ pub(super) fn scores(context: &AppContext) -> Result<ScorePublisher, AppError> {
         return Ok(ScorePublisher::default());
     }
     let queue = context.data_directory().join("patch_scores.jsonl");
-    ScorePublisher::remote(address.expose(), queue)
-        .map_err(|problem| RequestError::PatchScoreStore(problem).into())
+    Ok(ScorePublisher::remote(address.expose(), queue)?)
 }

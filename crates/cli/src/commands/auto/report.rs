@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use menace_app::improve::{AutoRunReport, ModuleCycleSummary, share, spent, unmet_condition};
+use menace_model::patches::Verdict;
 use menace_store::PatchState;
 
 use crate::terminal::{

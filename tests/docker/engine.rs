@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
+use menace_model::ErrorDetails;
 use menace_model::sandbox::{ExecRequest, SandboxSpec, SandboxUser};
 use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::{Backend, SandboxError};
@@ -14,7 +15,10 @@ use crate::{PROMPT, connect, read, with_engine};
 fn problem<T>(result: Result<T, SandboxError>) -> String {
     match result {
         Ok(_) => panic!("this should have been an error"),
-        Err(error) => error.to_string(),
+        Err(error) => {
+            let hint = error.hint().map_or(String::new(), |hint| format!("\nhint: {hint}"));
+            format!("{error}{hint}")
+        }
     }
 }
 

@@ -157,7 +157,7 @@ fn recovery_and_audit_are_queried_from_the_command_line() {
     fs::write(directory.path().join("recovery.json"), recovery.to_string()).unwrap();
     run(&["recovery"]).success().stdout_contains(&["3", "2023-11-14T22:13:20Z, r_1: it died"]);
     assert_eq!(run(&["recovery", "--json"]).json()["sandbox_restart_total"], 3);
-    run(&["audit", "verify"]).exits_with(2).stderr_contains(&["no audit trail"]);
+    run(&["audit", "verify"]).exits_with(2).stderr_contains(&["no such file"]);
     run(&["synergy-trainer", "--run-once"]).success().stderr_contains(&["no synergy history yet"]);
-    run(&["synergy-tools"]).exits_with(2).stderr_contains(&["hint: EXPORT_SYNERGY_METRICS=1"]);
+    run(&["synergy-tools"]).exits_with(2).stderr_contains(&["hint: set EXPORT_SYNERGY_METRICS=1"]);
 }

@@ -15,6 +15,7 @@ use menace_model::{ErrorClass, ErrorDetails};
 use menace_runner::{RunError, WorkflowError};
 use menace_sandbox::SandboxError;
 use menace_store::StoreError;
+use menace_tracker::workflows::WorkflowGraphError;
 use thiserror::Error;
 
 use crate::RequestError;
@@ -40,6 +41,9 @@ pub enum AppError {
     /// A workflow failed or does not fit the repository.
     #[error(transparent)]
     Workflow(#[from] WorkflowError),
+    /// A workflow is not in the graph of workflows.
+    #[error(transparent)]
+    WorkflowGraph(#[from] WorkflowGraphError),
     /// Proposing or verifying a patch failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -132,6 +136,7 @@ impl ErrorDetails for AppError {
             Self::Sandbox(error) => error.class(),
             Self::Run(error) => error.class(),
             Self::Workflow(error) => error.class(),
+            Self::WorkflowGraph(error) => error.class(),
             Self::Engine(error) => error.class(),
             Self::Preset(error) | Self::Presets { source: error, .. } => error.class(),
             Self::Policy(error) => error.class(),
@@ -154,6 +159,7 @@ impl ErrorDetails for AppError {
             Self::Sandbox(error) => error.hint(),
             Self::Run(error) => error.hint(),
             Self::Workflow(error) => error.hint(),
+            Self::WorkflowGraph(error) => error.hint(),
             Self::Engine(error) => error.hint(),
             Self::Preset(error) | Self::Presets { source: error, .. } => error.hint(),
             Self::Policy(error) => error.hint(),
@@ -162,13 +168,13 @@ impl ErrorDetails for AppError {
             Self::OrphanFiles(error) => error.hint(),
             Self::Memory(error) => error.hint(),
             Self::Id(error) => error.hint(),
+            Self::File { action: "write" | "create" | "lock", .. } => {
+                Some("check its permissions, or choose another directory with --data-dir".into())
+            }
+            Self::File { .. } => None,
             Self::ForeignFile { .. } => Some("move the file away, or choose another --data-dir".into()),
             Self::StoredRun { .. } => Some("start a new run".into()),
-            Self::File { .. }
-            | Self::Host { .. }
-            | Self::Encode(_)
-            | Self::HarnessReply(_)
-            | Self::Task(_) => None,
+            Self::Host { .. } | Self::Encode(_) | Self::HarnessReply(_) | Self::Task(_) => None,
         }
     }
 }

@@ -103,7 +103,7 @@ pub(crate) enum CliCommand {
     },
     /// Call every function in sandboxes under stress, and rank the failures
     Run(RunArguments),
-    /// Improve a repository: measure, propose patches, verify, keep the better ones on a branch
+    /// Improve a repository: measure, propose and verify patches, keep the better ones
     #[command(aliases = ["full-autonomous-run", "run-autonomous"])]
     Auto(AutoArguments),
     /// Show a finished run, its calls, or the latest runs

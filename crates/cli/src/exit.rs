@@ -40,22 +40,22 @@ use menace_tracker::workflows::WorkflowGraphError;
 use crate::commands::UsageError;
 use crate::configuration::ConfigurationError;
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MenaceExit {
     /// Done.
     Done,
-    /// Found what it looks for: failures, missing capabilities.
+    /// Findings: failures, missing capabilities.
     Found,
-    /// Wrong usage.
+    /// Usage error.
     Usage,
-    /// The environment cannot do it.
+    /// Unsupported environment.
     Environment,
     /// Interrupted.
     Interrupted,
-    /// Our bug.
+    /// Internal error.
     Bug,
-    /// What a program in a sandbox returned, or what stands for its end.
+    /// Exit code of a program in a sandbox, or the code that stands for its end.
     Program(u8),
 }
 
@@ -189,7 +189,7 @@ fn hint_in_text(error: &impl Error) -> Option<String> {
     error.to_string().split_once(HINT).map(|(_, hint)| hint.to_owned())
 }
 
-/// What divides a text from its hint.
+/// Separator between a text and its hint.
 pub(crate) const HINT: &str = "\nhint: ";
 
 #[cfg(test)]

@@ -121,4 +121,31 @@ mod tests {
         assert!(topic_help(&["run-scenarios".into()]).is_ok());
         assert!(topic_help(&["nonsense".into()]).is_err());
     }
+
+    /// Help pages of a command and its visible subcommands.
+    fn pages(command: &mut Command, path: &str, all: &mut String) {
+        let _ = writeln!(all, "==== {path}\n{}", command.render_long_help());
+        let is_visible = |one: &&mut Command| !one.is_hide_set() && one.get_name() != "help";
+        for subcommand in command.get_subcommands_mut().filter(is_visible) {
+            let path = format!("{path} {}", subcommand.get_name());
+            pages(subcommand, &path, all);
+        }
+    }
+
+    #[test]
+    fn help_pages() {
+        let mut command = command().term_width(100);
+        command.build();
+        let mut all = String::new();
+        pages(&mut command, "menace", &mut all);
+        for parent in ["lab", "admin"] {
+            pages(
+                command.find_subcommand_mut(parent).expect("it exists"),
+                &format!("menace {parent}"),
+                &mut all,
+            );
+        }
+        let trimmed: Vec<&str> = all.lines().map(str::trim_end).collect();
+        insta::assert_snapshot!(trimmed.join("\n"));
+    }
 }

@@ -33,12 +33,12 @@ pub enum ErrorClass {
     Bug,
 }
 
-/// An error that knows its class and what the user can do about it.
+/// An error that knows its class and an advice for the user.
 pub trait ErrorDetails: std::error::Error {
     /// Kind of the error.
     fn class(&self) -> ErrorClass;
 
-    /// What the user can do about it: one line without a trailing period.
+    /// Advice for the user: one line without a trailing period.
     fn hint(&self) -> Option<String> {
         None
     }

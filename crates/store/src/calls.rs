@@ -60,12 +60,12 @@ pub struct CallFilter {
 }
 
 impl CallRecord {
-    /// What is needed to show the call; defaults if it is unreadable.
+    /// Fields that display the call; defaults if it is unreadable.
     pub fn call(&self) -> StoredCall {
         StoredCall::deserialize(&self.spec).unwrap_or_default()
     }
 
-    /// What is needed to show its outcome; defaults if it is unreadable.
+    /// Fields that display its outcome; defaults if it is unreadable.
     pub fn outcome(&self) -> StoredOutcome {
         StoredOutcome::deserialize(&self.detail).unwrap_or_default()
     }

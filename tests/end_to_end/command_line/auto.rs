@@ -236,6 +236,9 @@ fn a_model_gets_feedback_and_its_correct_patch_is_kept() {
     let answers = read(&tree.work().join(format!("sandbox_data/auto/{run}/answers.jsonl")));
     let third: Value = serde_json::from_str(answers.lines().nth(2).unwrap()).unwrap();
     let prompt = third["request"]["messages"][1]["content"].as_str().unwrap();
-    assert!(prompt.contains("handlers of everything") && prompt.contains("except Exception"), "{prompt}");
+    assert!(
+        prompt.contains("handlers that catch everything") && prompt.contains("except Exception"),
+        "{prompt}"
+    );
     assert_eq!(asked.load(Ordering::SeqCst), 3);
 }

@@ -99,7 +99,7 @@ fn runs_and_calls_are_listed() {
     for (wrong, text) in [
         (vec!["show", "r_zzzzzzzzzzzzzz"], "no run with id"),
         (vec!["replay", "c_zzzzzzzzzzzzzz_1"], "no call with id"),
-        (vec!["replay", "nonsense"], "not the id of a call"),
+        (vec!["replay", "nonsense"], "is not a call id"),
         (vec!["show", id, "--calls", "--kind", "crush"], "crash"),
         (vec!["run", "--resume", id], "is finished"),
     ] {

@@ -267,7 +267,7 @@ fn weights_are_shown_changed_and_remembered() {
     tree.menace(["synergy", "import", "mine.json"])
         .run()
         .exits_with(2)
-        .stderr_contains(&["luck: 1 is no weight"]);
+        .stderr_contains(&["invalid weight luck=1"]);
     let synergy: Vec<Value> = (0..12)
         .map(|at| json!({"synergy_roi": f64::from(at * at % 7), "synergy_resilience": f64::from(at % 3)}))
         .collect();
@@ -285,7 +285,7 @@ fn the_truth_adapter_is_trained_from_enough_cycles() {
     tree.menace(["truth", "retrain", "short.json"])
         .run()
         .exits_with(2)
-        .stderr_contains(&["4 pairs are too few"]);
+        .stderr_contains(&["too few pairs to train: 4"]);
     tree.menace(["truth", "show", "long.json"])
         .run()
         .exits_with(2)
@@ -313,7 +313,7 @@ fn a_workflow_change_affects_workflows_that_share_modules() {
     tree.menace(["workflows", "impact", "sell", &repository])
         .run()
         .exits_with(2)
-        .stderr_contains(&["no workflow 'sell'"]);
+        .stderr_contains(&["no workflow named 'sell'"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use menace_tracker::workflows::{WorkflowGraph, WorkflowImpact};
 
 use crate::calling::open_store;
 use crate::repository::{ScanPurpose, ScanRequest, read_repository};
-use crate::{AppContext, AppError, RequestError};
+use crate::{AppContext, AppError};
 
 /// A change of a workflow.
 #[derive(Debug, Clone)]
@@ -40,7 +40,5 @@ pub async fn impact(
         .map(|module| (module.name.clone(), module.imports.iter().cloned().collect()))
         .collect();
     let graph = WorkflowGraph::new(&workflows, &imports);
-    Ok(graph
-        .simulate_impact_wave(&request.workflow, request.roi, request.synergy)
-        .map_err(|error| RequestError::Tracking(error.to_string()))?)
+    Ok(graph.simulate_impact_wave(&request.workflow, request.roi, request.synergy)?)
 }

@@ -90,6 +90,6 @@ fn tag(label: &str) -> Result<MemoryTag, String> {
 
 fn retention(text: &str) -> Result<MemoryRetention, String> {
     let counts = BTreeMap::<String, usize>::parse(text).filter(|counts| !counts.is_empty());
-    let counts = counts.ok_or("expected a number per tag, such as insight=40,error_fix=20")?;
-    MemoryRetention::of_counts(&counts).map_err(|error| error.to_string())
+    let expected = "expected a number per tag, such as insight=40,error_fix=20";
+    MemoryRetention::of_counts(&counts.ok_or(expected)?).map_err(|error| format!("{error}; {expected}"))
 }

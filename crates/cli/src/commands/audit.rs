@@ -1,10 +1,10 @@
 //! `menace audit`: verification of the audit trail.
 
-use menace_app::RequestError;
 use menace_store::audit::{AuditVerification, verify};
 use serde_json::json;
 
 use crate::arguments::AuditCommand;
+use crate::commands::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{count, print, print_json};
@@ -13,8 +13,7 @@ pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyh
     let AuditCommand::Verify { file, output } = command;
     let path = file.clone().unwrap_or_else(|| configuration.audit_path());
     if !path.is_file() {
-        let problem = format!("no audit trail at {}", path.display());
-        return Err(RequestError::Tracking(problem).into());
+        return Err(UsageError::NoSuchFile(path).into());
     }
     let verified = verify(&path)?;
     if output.json {

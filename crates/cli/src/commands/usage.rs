@@ -22,6 +22,17 @@ pub(crate) enum UsageError {
         "one side must be SANDBOX:PATH and the other a path on this machine\nhint: for example, menace sandbox cp a.txt sb-1f:/workspace/"
     )]
     Copy,
+    /// The file does not exist.
+    #[error("no such file: {}\nhint: check the path", .0.display())]
+    NoSuchFile(std::path::PathBuf),
+    /// Another supervisor uses the data directory.
+    #[error("menace up is already running for {}\nhint: stop it first, or pass another --data-dir", .0.display())]
+    AlreadyUp(std::path::PathBuf),
+    /// Neither the synergy exporter nor the trainer is enabled.
+    #[error(
+        "neither the synergy exporter nor the trainer is enabled\nhint: set EXPORT_SYNERGY_METRICS=1 or AUTO_TRAIN_SYNERGY=1"
+    )]
+    NoSynergyTool,
     /// The file was not written by menace.
     #[error("{0} was not written by menace\nhint: --force overwrites it")]
     NotOurs(String),

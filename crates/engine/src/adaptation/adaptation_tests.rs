@@ -1,3 +1,4 @@
+use menace_model::ErrorDetails;
 use menace_model::presets::{CanonicalProfile, Preset, ProfileSeverity, canonical, generate, read};
 use serde_json::{Value, json};
 
@@ -333,6 +334,7 @@ fn unknown_strategies_are_rejected_by_name() {
     for name in [None, Some(""), Some("table")] {
         assert_eq!(LearningStrategy::of_name(name).unwrap(), LearningStrategy::Table);
     }
-    let error = LearningStrategy::of_name(Some("ppo")).unwrap_err().to_string();
-    assert!(error.contains("\"ppo\"") && error.contains("table"), "{error}");
+    let error = LearningStrategy::of_name(Some("ppo")).unwrap_err();
+    let hint = error.hint().unwrap_or_default();
+    assert!(error.to_string().contains("\"ppo\"") && hint.contains("table"), "{error}: {hint}");
 }

@@ -190,6 +190,7 @@ fn by_keyword(keywords: &BTreeMap<String, Vec<CanonicalProfile>>, modules: &[Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorDetails;
 
     fn choice() -> PresetSelection {
         PresetSelection {
@@ -263,7 +264,7 @@ mod tests {
             .collect();
         assert_eq!(added, [("user_misuse", Some(&modules[..1])), ("schema_drift", Some(&modules[1..2]))]);
         let wrong = json!({"cart": ["user_missuse"]});
-        let error = super::keywords(wrong.as_object().unwrap()).unwrap_err().to_string();
-        assert!(error.contains("user_misuse"), "{error}");
+        let error = super::keywords(wrong.as_object().unwrap()).unwrap_err();
+        assert!(error.hint().is_some_and(|hint| hint.contains("user_misuse")), "{error}");
     }
 }

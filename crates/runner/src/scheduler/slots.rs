@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::stress::{FaultEvidence, StressProfile};
 
-/// What calls need while they run.
+/// Resources of running calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallNeeds {
     /// Number of them that run in place of one ordinary call.
@@ -41,7 +41,7 @@ impl CallNeeds {
 pub(crate) struct CallSlots<T> {
     /// Number of ordinary calls that run concurrently.
     parallel: usize,
-    /// What runs, with whether it waits for the network.
+    /// Running work, and whether it waits for the network.
     under_way: JoinSet<(bool, T)>,
     /// How many of them wait for the network.
     waiting: usize,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use menace_app::RequestError;
 use menace_app::calling::runtime;
 use menace_app::synergy::{HISTORY_FILE, SynergyWeightTrainer};
 use menace_server::exporter::{DirectoryMetricsSource, Exporter, SupervisedExporter, SynergyMetricsSource};
 
 use super::beside::BackgroundThread;
 use crate::arguments::{SynergyExporterArguments, SynergyTrainerArguments};
+use crate::commands::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
@@ -117,8 +117,7 @@ pub(super) fn train(
 pub(super) fn tools(configuration: &Configuration) -> anyhow::Result<MenaceExit> {
     let running = synergy_services(configuration)?;
     if running.is_empty() {
-        let problem = "neither EXPORT_SYNERGY_METRICS nor AUTO_TRAIN_SYNERGY is set";
-        return Err(RequestError::Tracking(problem.into()).into());
+        return Err(UsageError::NoSynergyTool.into());
     }
     wait_for_shutdown(running)
 }

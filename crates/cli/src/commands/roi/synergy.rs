@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::{path, picture, plot};
 use crate::arguments::{SynergyCommand, SynergyMetricsArguments};
+use crate::commands::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::{ColumnAlignment, TextTable, note, print, print_json};
@@ -109,7 +110,7 @@ pub(in crate::commands) fn weights(
         }
         SynergyCommand::Import { file: from } => {
             if !from.is_file() {
-                return Err(RequestError::Tracking(format!("no such file: {}", from.display())).into());
+                return Err(UsageError::NoSuchFile(from.clone()).into());
             }
             write_weights(&file, &read_weights(from)?, "import", 0)?;
         }

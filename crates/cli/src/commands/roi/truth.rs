@@ -87,8 +87,7 @@ fn train(history: &RoiHistory) -> anyhow::Result<TruthAdapter> {
     let mut rows = rows(history, &names);
     let targets = history.roi_levels.get(1..).unwrap_or_default();
     rows.truncate(targets.len());
-    TruthAdapter::train(&names, &rows, targets)
-        .map_err(|error| RequestError::Tracking(error.to_string()).into())
+    Ok(TruthAdapter::train(&names, &rows, targets)?)
 }
 
 fn show(adapter: &TruthAdapter, history: &RoiHistory, is_json: bool) -> anyhow::Result<()> {

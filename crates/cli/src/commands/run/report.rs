@@ -58,7 +58,7 @@ fn scenarios(run: &RunReport) -> String {
         let cells: Vec<_> =
             run.cells.iter().filter(|cell| cell.scenario == scenario && cell.severity == severity).collect();
         let measured: Vec<_> = cells.iter().filter(|cell| cell.n > 0).collect();
-        let calls: usize = measured.iter().map(|cell| cell.n).sum();
+        let total: usize = measured.iter().map(|cell| cell.n).sum();
         let passed: usize = measured
             .iter()
             .map(|cell| cell.kinds.get("ok").unwrap_or(&0) + cell.kinds.get("rejected").unwrap_or(&0))
@@ -69,15 +69,15 @@ fn scenarios(run: &RunReport) -> String {
             let reason = cells.iter().find_map(|cell| cell.void_reason.clone()).unwrap_or_default();
             ("void".to_owned(), shortened(&reason, 60))
         } else {
-            let (low, high) = menace_runner::wilson(passed, calls);
-            (format!("{mean:.3}"), format!("{low:.3} … {high:.3} of all calls"))
+            let (low, high) = menace_runner::wilson(passed, total);
+            (format!("{mean:.3}"), format!("{low:.3} … {high:.3} of all total"))
         };
         let failing =
             measured.iter().filter(|cell| cell.robustness.is_some_and(|robustness| robustness < 1.0));
         table.row([
             severity.map_or(scenario.clone(), |severity| format!("{scenario} ({severity})")).into(),
             grouped(measured.len()).into(),
-            grouped(calls).into(),
+            grouped(total).into(),
             robustness.into(),
             interval.into(),
             grouped(failing.count()).into(),

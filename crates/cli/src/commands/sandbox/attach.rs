@@ -41,13 +41,13 @@ impl WorkspaceChangeExport {
         sandbox: &Arc<dyn Sandbox>,
         exit: MenaceExit,
     ) -> anyhow::Result<MenaceExit> {
-        let changes = sandbox.changes().await?;
+        let recorded = sandbox.changes().await?;
         let mut archive = Vec::new();
         sandbox.get(Path::new(WORKSPACE), &mut archive).await?;
         let of_workspace = |path: &String| Path::new(path).strip_prefix(WORKSPACE).ok().map(Path::to_owned);
-        let written: Vec<PathBuf> = changes.written.iter().filter_map(of_workspace).collect();
+        let written: Vec<PathBuf> = recorded.written.iter().filter_map(of_workspace).collect();
         let mut changed = read(&archive, &written)?;
-        changed.deleted = changes.deleted.iter().filter_map(of_workspace).collect();
+        changed.deleted = recorded.deleted.iter().filter_map(of_workspace).collect();
         let files = changed.written.len() + changed.linked.len() + changed.deleted.len();
         if let Some(path) = &self.patch {
             let (text, files) = patch(&self.directory, &changed)?;

@@ -13,10 +13,10 @@ pub(crate) use service::SUPERVISOR;
 use service::{ServiceEnd, SupervisedService};
 
 use crate::arguments::UpArguments;
+use crate::commands::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::MenaceExit;
 use crate::terminal::note;
-use menace_app::RequestError;
 use menace_app::calling::runtime;
 use menace_app::improve::unfinished;
 
@@ -27,8 +27,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &UpArguments) -> any
     std::fs::create_dir_all(&data).with_context(|| format!("failed to create {}", data.display()))?;
     let lock = std::fs::File::create(data.join("up.lock")).context("failed to create up.lock")?;
     if lock.try_lock().is_err() {
-        let problem = format!("menace up is already running for {}", data.display());
-        return Err(RequestError::Tracking(problem).into());
+        return Err(UsageError::AlreadyUp(data).into());
     }
     let alerts = dispatcher(configuration);
     runtime()?.block_on(async {

@@ -194,7 +194,7 @@ fn outcome_of_exit(
     }
 }
 
-/// What came back from one call of a batch.
+/// Reply of one call of a batch.
 struct CallExchange {
     report: BatchCallReport,
     /// Answer of the call; empty if it gave none.

@@ -5,7 +5,8 @@
 //! Python package are front ends.
 //!
 //! ```no_run
-//! use menace_app::{AppContext, MeasureRequest, measure};
+//! use menace_app::AppContext;
+//! use menace_app::measure::{self, MeasureRequest};
 //! use menace_model::settings::{Settings, resolve};
 //!
 //! # async fn example() -> Result<(), menace_app::AppError> {

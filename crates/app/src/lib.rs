@@ -7,7 +7,7 @@
 //! ```no_run
 //! use menace_app::AppContext;
 //! use menace_app::measure::{self, MeasureRequest};
-//! use menace_model::settings::{Settings, resolve};
+//! use menace_model::settings::resolve;
 //!
 //! # async fn example() -> Result<(), menace_app::AppError> {
 //! let context = AppContext::silent(resolve(&[]).expect("the defaults are valid").settings);
